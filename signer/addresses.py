@@ -8,7 +8,7 @@ from custody.protocol.signer.agents import ClaimedAddresses, HaveKeys
 from custody.worker.call import Call
 from custody.worker.sealing import Context, Tampered
 from signer.context import Signer
-from signer.wallets import BORN_WITH, address_of
+from signer.wallets.built_in import BORN_WITH, address_of
 
 log = logger(__name__)
 _READ = """

@@ -39,7 +39,7 @@ from signer.context import Signer
 from signer.policies import row_of
 from signer.quotas import AGENT_BYTES, Held, rules_bytes
 from signer.tokens import agent_token
-from signer.wallets import BORN_WITH, KEYS
+from signer.wallets.built_in import BORN_WITH, KEYS
 
 _CREATE = "SELECT * FROM create_agents($1, $2, $3, $4, $5, $6, $7)"
 _RENAME = "SELECT rename_agent($1, $2, $3, $4, $5, $6, $7, $8, $9)"

@@ -27,11 +27,13 @@ from custody.worker.call import Call
 from custody.worker.idempotency import packed
 from custody.worker.proofs import ProvenSession, ProvenTenant
 from signer import replace, stored_order
+from signer.approved import Approved
 from signer.ballots import GivenVote, given_vote
 from signer.context import Signer
-from signer.decide import Unclaimed, decided, settle
+from signer.decide import Unclaimed, settle
 from signer.orders.kind import Inputs
 from signer.record import APPROVAL_MAC, approval_content
+from signer.sign_order import decided
 from signer.signing_attempt import Claim, SigningAttempt
 
 _READ = "SELECT *, service_now() AS now FROM approval_read($1, $2, $3, $4)"
@@ -56,7 +58,8 @@ async def approve(signer: Signer, message: Approve, call: Call[ProvenTenant]) ->
     claim = Claim(str(row["id"]), row["requested_at"], message.comment, given, row["authorization_text"])
     ref = AgentRef(call.caller.tenant, row["agent_id"])
     try:
-        attempt = SigningAttempt(ref=ref, tx_id=str(row["tx_id"]), kind=kind, draft=draft, call=call, claim=claim)
+        way = Approved(signer, claim)
+        attempt = SigningAttempt(ref=ref, tx_id=str(row["tx_id"]), kind=kind, draft=draft, call=call, way=way)
         return decided(await settle(signer, ref, lambda: attempt))
     except Unclaimed:
         # Somebody else was faster: say what became of it.

@@ -14,24 +14,21 @@ import asyncpg
 from custody.kit import stages
 from custody.kit.answers import Answered
 from custody.kit.db import DatabaseAway, tenant_scope
-from custody.kit.errors import CustodyError, Forbidden, Unauthenticated, Unavailable
+from custody.kit.errors import CustodyError, Unauthenticated, Unavailable
 from custody.kit.logs import logger
 from custody.kit.refs import AgentRef
 from custody.protocol.refusals import IdempotencyMismatch, SignatureReplayed
-from custody.protocol.signer.intents import Proposed
-from custody.protocol.signer.orders import BatchSigned, Decided, NeedsPreparation, Refused, Signed, SignOrder
-from custody.protocol.signer.refusals import Busy, SignerRequired
+from custody.protocol.signer.orders import NeedsPreparation, Signed
+from custody.protocol.signer.refusals import Busy
 from custody.worker.agent_queues import TooManyWaiting
-from custody.worker.call import Call
 from custody.worker.proofs import ProvenAgent, ProvenSession, ProvenTenant
-from signer import authority, ballots, ledger, signed_request, votes
-from signer.evaluate import ToWrite, decode_outcome, evaluate
+from signer import ballots, ledger, votes
+from signer.evaluate import evaluate
 from signer.kept_state import Since, State, is_plain
-from signer.ledger import Facts, Guard, ProposalRecord, Question, Record, UsedSignatures, VoteRecord
+from signer.ledger import Facts, Guard, ProposalRecord, Question, Record, VoteRecord
 from signer.orders import second_reader
-from signer.orders.kind import Inputs
 from signer.quotas import Held
-from signer.signing_attempt import Outcome, SigningAttempt
+from signer.signing_attempt import Outcome, SigningAttempt, Step, ToWrite, decode_outcome
 from signer.signing_state import SigningState
 from signer.together import signs, taken_along
 from signer.waiting import Waiter
@@ -48,52 +45,6 @@ _SAME_REFERENCE = ("transactions_action_reference", "intents_action_reference")
 
 class Unclaimed(Exception):
     """The approval or intent was decided by somebody else, or expired, before this signature could be written."""
-
-
-async def decide(
-    signer: SigningState, message: SignOrder, call: Call[ProvenAgent] | Call[ProvenSession]
-) -> Answered[Decided]:
-    """Judge an order by the agent's sealed policies, then sign, queue or refuse it.
-
-    An owner or admin may ask in an agent's place; the agent's policies judge it all the same.
-    """
-    ref = acting_for(call, message.agent)
-
-    def attempt() -> SigningAttempt:
-        order = message.question.request
-        kind = signer.kinds.of(order)
-        if kind.needs_signer and call.authorization is None and isinstance(call.caller, ProvenAgent):
-            raise SignerRequired
-        draft = kind.check(order, Inputs(signer.chains, message.prepared))
-        evidence = signed_request.read(call, ref, message)
-        return SigningAttempt(ref=ref, tx_id=message.tx_id, kind=kind, draft=draft, call=call, evidence=evidence)
-
-    return decided(await settle(signer, ref, attempt, _waiter(signer, call, message, attempt)))
-
-
-def _waiter(
-    signer: SigningState,
-    call: Call[ProvenAgent] | Call[ProvenSession],
-    message: SignOrder,
-    attempt: Callable[[], SigningAttempt],
-) -> Waiter | None:
-    """What may be taken along by an order that has the turn before; the rest is not even read for it."""
-    plain = isinstance(call.caller, ProvenAgent) and call.authorization is None
-    return Waiter(attempt) if plain and signer.kinds.of(message.question.request).second_reader is None else None
-
-
-def decided(answered: Answered[Outcome]) -> Answered[Decided]:
-    """The outcome of one order."""
-    if isinstance(answered.answer, BatchSigned | Proposed):
-        raise TypeError(f"one order was answered with {type(answered.answer).__name__}")
-    return Answered(answered.answer, answered.replayed)
-
-
-def acting_for(call: Call[ProvenAgent] | Call[ProvenSession], agent: str) -> AgentRef:
-    """The agent whose wallet is asked for; an agent has only its own."""
-    if isinstance(call.caller, ProvenAgent) and call.caller.agent != agent:
-        raise Forbidden("An agent may sign only with its own wallet.", code="other_agent")
-    return AgentRef(call.caller.tenant, agent)
 
 
 async def settle(
@@ -154,8 +105,7 @@ async def _tried(signer: SigningState, attempt: SigningAttempt) -> Answered[Outc
 
 async def _written(signer: SigningState, attempt: SigningAttempt) -> Answered[Outcome] | None:
     """The answer that this very order got before; an approval's is found by the approval."""
-    if attempt.claim is not None or attempt.intent is not None:
-        # What became of an intent its own row says, which is written with its orders.
+    if not attempt.way.is_told_by_order:
         return None
     async with tenant_scope(signer.pool, attempt.ref.tenant) as connection:
         answer = await ledger.written(connection, attempt.ref, attempt.tx_id)
@@ -176,7 +126,7 @@ def _logged(attempt: SigningAttempt, done: Answered[Outcome], taken: dict[str, f
 
 
 async def _attempt_locked(signer: SigningState, attempt: SigningAttempt) -> Answered[Outcome] | None:
-    step: ToWrite | Answered[Outcome] | None = None
+    step: Step | None = None
     try:
         async with signer.pool.acquire() as connection, connection.transaction():
             await ledger.lock(connection, attempt.ref)
@@ -421,19 +371,18 @@ def question_of(attempt: SigningAttempt) -> Question:
         pending_nonce=wanted.pending if wanted else None,
         nonce=wanted.nonce if wanted else None,
         takes_open_slot=wanted.takes_open_slot if wanted else False,
-        authority=attempt.evidence is not None
-        or (attempt.claim is not None and attempt.claim.authorization is not None),
+        authority=attempt.way.needs_authority,
         action=_action_of(attempt),
         psbt=attempt.draft.psbt,
     )
 
 
 def _action_of(attempt: SigningAttempt) -> tuple[str, str] | None:
-    """Type and reference of a wallet action; an approval, or the intent of a batch, is of the one that has it."""
+    """Type and reference of a wallet action that takes its reference now."""
     action, reference = attempt.draft.action, attempt.draft.reference_id
-    if action is None or reference is None or attempt.claim is not None:
+    if action is None or reference is None or not attempt.way.has_reference(attempt.draft):
         return None
-    return None if attempt.intent is not None and action.type == "send_calls" else (action.type, reference)
+    return action.type, reference
 
 
 def guard_of(attempt: SigningAttempt, step: ToWrite) -> Guard:
@@ -445,7 +394,7 @@ def guard_of(attempt: SigningAttempt, step: ToWrite) -> Guard:
         claim=attempt.claim.approval_id if attempt.claim else None,
         claim_user=caller.user if isinstance(caller, ProvenSession) else None,
         claim_comment=attempt.claim.comment if attempt.claim else None,
-        used=_used(attempt, step),
+        used=attempt.way.used(attempt, step.outcome),
         voters=step.tally.voters() if step.tally else None,
         step=step.step,
         family=attempt.kind.keys.family,
@@ -459,10 +408,3 @@ async def _write(connection: Any, attempt: SigningAttempt, step: ToWrite) -> str
     if isinstance(step.record, ProposalRecord):
         return await ledger.write_proposal(connection, attempt.ref, step.facts, step.record, guard)
     return await ledger.write(connection, ledger.to_write(attempt.ref, step.facts, (step.record, *step.more), guard))
-
-
-def _used(attempt: SigningAttempt, step: ToWrite) -> UsedSignatures | None:
-    """What the write uses up; nothing where time lifts the refusal, so that the same request may be sent again."""
-    if attempt.evidence is None or (isinstance(step.outcome, Refused) and step.outcome.room is not None):
-        return None
-    return authority.used(attempt.evidence, attempt.call.caller.principal, attempt.call.key)

@@ -3,22 +3,16 @@
 What comes out is not released here: it becomes true, and may leave, with the write.
 """
 
-import hmac
-from base64 import b64decode
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import msgspec
 
 from custody.chains.evm.family import EVM_NATIVE, coin_of
 from custody.identity.assertions import Matter
-from custody.identity.authority import Authorized
 from custody.kit import ids
 from custody.kit.answers import Answered
 from custody.kit.errors import Frozen
 from custody.kit.logs import logger
-from custody.kit.refs import AgentRef
 from custody.policies.judge import judge
 from custody.policies.narrow import narrowed
 from custody.policies.parts import names
@@ -26,57 +20,32 @@ from custody.policies.quorum import broken, enabled_quorums
 from custody.policies.types import Facts as JudgedFacts
 from custody.policies.types import Spend
 from custody.protocol.refusals import BadProof, IdempotencyMismatch, TokenRevoked
-from custody.protocol.signer.intents import Proposed
-from custody.protocol.signer.orders import BatchSigned, Decided, NeedsPreparation, Queued, Refused, Signed, Voted
+from custody.protocol.signer.orders import NeedsPreparation, Queued, Refused, Signed
 from custody.protocol.signer.refusals import (
     AgentAbsent,
     ApprovalResolved,
     AuthorityTampered,
     KeyTampered,
     PolicyTampered,
-    ReferenceTaken,
     VoteRefused,
 )
 from custody.worker.judging import Judging
 from custody.worker.proofs import ProvenAgent
 from custody.worker.sealing import Context, Tampered
-from signer import authority, ballots, bitcoin_seals, ledger, record, votes
-from signer.authority_seals import credentials_in
-from signer.intents import batches
-from signer.intents.seals import intent_step
-from signer.intents.steps import NO_STEP, StepRow
+from signer import ballots, bitcoin_seals, ledger, record, votes
 from signer.ledger import Facts
-from signer.orders.evm_calls import CallsFinal
 from signer.orders.kind import Final, NeedsNode, taken_over
 from signer.policies import RuleSet
-from signer.record import Judged
 from signer.rollback_journal import RolledBack
-from signer.signing_attempt import Outcome, Proposal, SigningAttempt
+from signer.signing_attempt import Judged, Outcome, SigningAttempt, Step, ToWrite, decode_outcome
 from signer.signing_state import SigningState
 
 log = logger(__name__)
-_read_authorized = msgspec.json.Decoder(Authorized).decode
-decode_outcome = msgspec.msgpack.Decoder(Signed | Queued | Refused | Voted | BatchSigned | Proposed).decode
-
-
-class ToWrite(msgspec.Struct, frozen=True):
-    """A decision that becomes true with one write, and what the caller will be told then.
-
-    `tally` has the votes that the decision stands on. A vote that is one of too few is written by itself.
-    """
-
-    facts: Facts
-    record: ledger.Record | ledger.VoteRecord | ledger.ProposalRecord
-    outcome: Outcome
-    tally: ballots.Tally | None = None
-    # The other transactions of a batch, and the last step of the intent that is carried out.
-    more: tuple[ledger.Record, ...] = ()
-    step: StepRow = NO_STEP
 
 
 def evaluate(
     signer: SigningState, attempt: SigningAttempt, facts: Facts | None, quorum: ballots.Read | None, *, locked: bool
-) -> ToWrite | Answered[Outcome] | None:
+) -> Step | None:
     """Everything between the read and the write: no waiting, no I/O, nothing released.
 
     None: the policies do not hang together. Without the row's lock that is mostly a change that was just being
@@ -92,31 +61,12 @@ def evaluate(
     judged = evaluate_policies(signer, attempt, facts, quorum, locked=locked)
     if judged is None:
         return None
-    if facts.action is not None and attempt.intent is not None:
-        # Its reference was used meanwhile, by a request that needed no intent.
-        raise ReferenceTaken
     if facts.action is not None:
         # Only now: the signers of the request were looked at. No rule decides again what was decided before.
-        return Answered(_under_reference(attempt, *facts.action), replayed=True)
-    verdict = judged.verdict
-    if attempt.proposal is not None and verdict.decision != "refuse":
-        return _proposed(signer, judged, attempt.proposal)
-    if verdict.decision == "sign":
-        return _signed(signer, judged)
-    if attempt.intent is not None and (verdict.decision == "queue" or verdict.room is not None):
-        # Votes are missing, or a rate limit is full: nothing is written, the intent stays authorised.
-        why = record.why(verdict) if verdict.room is not None else record.why_votes(verdict)
-        lacks_votes = verdict.decision == "queue"
-        return Answered(Refused(attempt.tx_id, list(verdict.results), why, verdict.room, lacks_votes))
-    if attempt.claim is not None and verdict.decision == "queue":
-        # A person approves, and still it waits: for votes.
-        return _voted(judged)
-    if attempt.claim is not None:
-        # Refused on today's policy: nothing is written, the item stays for another decision.
-        return Answered(Refused(attempt.tx_id, list(verdict.results), record.why(verdict)))
-    if verdict.decision == "queue":
-        return _queued(signer, judged)
-    return _refused(signer, judged)
+        return Answered(attempt.way.answer_under_reference(attempt, *facts.action), replayed=True)
+    if judged.verdict.decision == "sign":
+        return attempt.way.sign(judged)
+    return attempt.way.queue(judged) if judged.verdict.decision == "queue" else attempt.way.refuse(judged)
 
 
 def evaluate_policies(
@@ -143,54 +93,28 @@ def evaluate_policies(
         # Its row is gone; an agent always has a wallet of each family.
         log.error("wallet absent", extra={"tenant": attempt.ref.tenant, "agent": attempt.ref.agent})
         raise KeyTampered
-    authorized: Authorized | None = None
-    if attempt.is_authorized:
-        found = _authorized(signer, attempt, facts, judging, locked=locked)
-        if found is None:
+    try:
+        authorization = attempt.way.authorize(attempt, facts, judging)
+    except (Tampered, RolledBack, msgspec.MsgspecError, ValueError, TypeError) as problem:
+        if not locked:
             return None
-        authorized = found
+        log.error(
+            "signers refused",
+            extra={"tenant": attempt.ref.tenant, "agent": attempt.ref.agent, "reason": type(problem).__name__},
+        )
+        raise AuthorityTampered from None
     if facts.psbt is not None:
         psbt, name = facts.psbt, attempt.draft.psbt.account if attempt.draft.psbt else ""
         bitcoin_seals.check(signer.sealer, attempt.ref, facts.incarnation, name, psbt)
     decoded = attempt.kind.effects(attempt.draft, facts)
     rules, tally = _tallied(signer, attempt, facts, rules, quorum)
     against = _judged_facts(signer, attempt, facts, judging, tally)
-    if authorized is None:
+    if authorization is None:
         verdict = judge(rules.rules, decoded.subject, against)
     else:
-        verdict = narrowed(rules.rules, decoded.subject, against, authorized.policy_ids)
-    return Judged(attempt, facts, decoded, verdict, rules, against, judging.auto_expire_seconds, tally, authorized)
-
-
-def _authorized(
-    signer: SigningState, attempt: SigningAttempt, facts: Facts, judging: Judging, *, locked: bool
-) -> Authorized | None:
-    """By whom the order is authorised, of a whole and current set; None as above."""
-    ref, permissions = attempt.ref, attempt.kind.permissions
-    if attempt.evidence is not None:
-        authority.check_switches(attempt.evidence, judging.mfa)
-    try:
-        found = signer.authority.open(
-            ref.tenant, ref.agent, facts.incarnation, facts.authority_version, facts.authority or ""
-        )
-        if attempt.evidence is None:
-            earlier = _read_authorized(attempt.claim.authorization or "" if attempt.claim else "")
-            return authority.standing(found, earlier, permissions)
-        credentials = partial(_credential, signer, ref, facts)
-        return authority.authorized(attempt.evidence, found, credentials, permissions, facts.now)
-    except (Tampered, RolledBack, msgspec.MsgspecError, ValueError, TypeError) as problem:
-        if not locked:
-            return None
-        log.error("signers refused", extra={"tenant": ref.tenant, "agent": ref.agent, "reason": type(problem).__name__})
-        raise AuthorityTampered from None
-
-
-def _credential(signer: SigningState, ref: AgentRef, facts: Facts, name: str) -> bytes | None:
-    """What a signer signs or is shown with, opened; None where there is none."""
-    sealed = credentials_in(facts.authority or "").get(name)
-    if sealed is None:
-        return None
-    return signer.sealer.open(b64decode(sealed), Context(ref.tenant, "signer", name, "credential", facts.incarnation))
+        verdict = narrowed(rules.rules, decoded.subject, against, authorization.policy_ids)
+    said = None if authorization is None else authorization.text
+    return Judged(attempt, facts, decoded, verdict, rules, against, judging.auto_expire_seconds, tally, said)
 
 
 def _tallied(
@@ -234,14 +158,6 @@ def admit(attempt: SigningAttempt, facts: Facts | None) -> tuple[Facts, Outcome 
     return facts, None
 
 
-def _under_reference(attempt: SigningAttempt, digest: bytes, answer: bytes) -> Outcome:
-    """What the same wallet action came to when it was first asked for under its reference."""
-    if not hmac.compare_digest(digest, attempt.draft.digest):
-        raise ReferenceTaken
-    earlier: Outcome = decode_outcome(answer)
-    return earlier
-
-
 def _judged_facts(
     signer: SigningState, attempt: SigningAttempt, facts: Facts, judging: Judging, tally: ballots.Tally | None
 ) -> JudgedFacts:
@@ -277,52 +193,30 @@ def _judged_facts(
         empty_policy=signer.empty_policy,
         uncovered=judging.uncovered_effects,
         units=signer.chains.units,
-        approving=attempt.is_approved,
+        approving=attempt.way.is_approved,
         votes=tally.votes if tally is not None else frozenset(),
     )
 
 
-def _signed(signer: SigningState, judged: Judged) -> ToWrite | Answered[Outcome]:
+def sign(signer: SigningState, judged: Judged) -> Step:
+    """Sign in memory what the rules let be signed; an answer where it cannot be broadcast without a node's word."""
     attempt, facts = judged.attempt, judged.facts
     try:
         final: Final = attempt.kind.finish(attempt.draft, judged.decoded, facts)
     except NeedsNode:
         return Answered(NeedsPreparation())
-    seal = signer.statement_keys.of("receipt").mac
-    if isinstance(final, CallsFinal):
-        return _signed_batch(signer, judged, final, seal)
-    produced = attempt.kind.sign(final, _opened(signer, attempt, facts))
+    made, outcome = signed(signer, judged, final, open_key(signer, attempt, facts))
+    return ToWrite(facts, made, outcome, judged.tally)
+
+
+def signed(signer: SigningState, judged: Judged, final: Final, key: Any) -> tuple[ledger.Record, Signed]:
+    """Sign one transaction; give its record and what the caller will get."""
+    produced = judged.attempt.kind.sign(final, key)
     outcome = record.signed_outcome(judged, produced)
-    written = record.of_signed(judged, final, produced, outcome, seal)
-    step = intent_step(signer, attempt, "executed", [outcome])
-    return ToWrite(facts, written, outcome, judged.tally, step=step)
+    return record.of_signed(judged, final, produced, outcome, signer.statement_keys.of("receipt").mac), outcome
 
 
-def _signed_batch(signer: SigningState, judged: Judged, final: CallsFinal, seal: Callable[[bytes], bytes]) -> ToWrite:
-    """One transaction for each call, each recorded as if those before it were signed already."""
-    key = _opened(signer, judged.attempt, judged.facts)
-    signed: list[Signed] = []
-    records: list[ledger.Record] = []
-    for part, one in zip(final.parts, record.each(judged), strict=True):
-        produced = one.attempt.kind.sign(part, key)
-        outcome = record.signed_outcome(one, produced)
-        records.append(record.of_signed(one, part, produced, outcome, seal))
-        signed.append(outcome)
-    answer = BatchSigned(signed)
-    step = intent_step(signer, judged.attempt, "executed", signed)
-    first = record.answering(records[0], answer)
-    return ToWrite(judged.facts, first, answer, judged.tally, tuple(records[1:]), step)
-
-
-def _proposed(signer: SigningState, judged: Judged, proposal: Proposal) -> ToWrite:
-    """A batch that no rule refuses: it waits as an intent, whatever the amounts."""
-    attempt, verdict = judged.attempt, judged.verdict
-    why_not = record.why(verdict) if verdict.decision == "queue" else "A batch of calls is for a person to authorise."
-    outcome = Proposed(attempt.tx_id, list(verdict.results), why_not)
-    return ToWrite(judged.facts, batches.of_calls(signer, judged, proposal.tx_ids, outcome), outcome)
-
-
-def _opened(signer: SigningState, attempt: SigningAttempt, facts: Facts) -> Any:
+def open_key(signer: SigningState, attempt: SigningAttempt, facts: Facts) -> Any:
     """The key, opened, once it is sure to be this wallet's."""
     keys = attempt.kind.keys
     try:
@@ -338,7 +232,8 @@ def _opened(signer: SigningState, attempt: SigningAttempt, facts: Facts) -> Any:
     return key
 
 
-def _queued(signer: SigningState, judged: Judged) -> ToWrite:
+def queue(signer: SigningState, judged: Judged) -> ToWrite:
+    """Have an order wait for a person."""
     attempt, verdict = judged.attempt, judged.verdict
     outcome = Queued(attempt.tx_id, ids.new_uuid(), list(verdict.results), record.why(verdict))
     content = record.approval_content(
@@ -348,26 +243,14 @@ def _queued(signer: SigningState, judged: Judged) -> ToWrite:
         attempt.tx_id,
         outcome.approval_id,
         attempt.draft.digest,
-        authority.text_of(judged.authorized) if judged.authorized else None,
+        judged.authorization,
     )
     mac = signer.sealer.mac(record.APPROVAL_MAC, attempt.ref.tenant, content)
     return ToWrite(judged.facts, record.of_queued(judged, outcome, mac), outcome)
 
 
-def _voted(judged: Judged) -> ToWrite | Answered[Decided]:
-    """Too few votes: the one that is given now is kept, and without one nothing is written."""
-    tally, verdict = judged.tally, judged.verdict
-    if tally is None or tally.fresh is None:
-        return Answered(
-            Refused(judged.attempt.tx_id, list(verdict.results), record.why_votes(verdict), lacks_votes=True)
-        )
-    outcome = record.voted_outcome(judged, tally)
-    return ToWrite(judged.facts, record.of_voted(judged, tally, tally.fresh, outcome), outcome, tally)
-
-
-def _refused(signer: SigningState, judged: Judged) -> ToWrite:
+def refuse(judged: Judged) -> ToWrite:
+    """Refuse an order, and remember that it was tried."""
     verdict = judged.verdict
-    reason = record.why(verdict)
-    outcome = Refused(judged.attempt.tx_id, list(verdict.results), reason, verdict.room)
-    step = intent_step(signer, judged.attempt, "failed", outcome)
-    return ToWrite(judged.facts, record.of_refused(judged, outcome), outcome, step=step)
+    outcome = Refused(judged.attempt.tx_id, list(verdict.results), record.why(verdict), verdict.room)
+    return ToWrite(judged.facts, record.of_refused(judged, outcome), outcome)

@@ -49,7 +49,7 @@ from custody.worker.sealing import Context, Tampered, fields, sha256
 from signer import ledger
 from signer.context import Signer
 from signer.rollback_journal import RolledBack
-from signer.wallets import KEYS
+from signer.wallets.built_in import KEYS
 
 log = logger(__name__)
 ATTESTATION: Final = "custody-import-key/1"

@@ -126,10 +126,11 @@ class KeptStates:
 def is_plain(attempt: SigningAttempt) -> bool:
     """Whether an agent's own token asks for a signature over one order that takes no slot, coin or reference."""
     draft, wanted = attempt.draft, attempt.draft.nonce
-    more = (attempt.claim, attempt.intent, attempt.proposal, attempt.evidence, draft.action, draft.psbt)
     return (
         isinstance(attempt.call.caller, ProvenAgent)
-        and all(one is None for one in more)
+        and attempt.way.is_plain
+        and draft.action is None
+        and draft.psbt is None
         and draft.orders == 1
         and (wanted is None or (wanted.nonce is None and not wanted.takes_open_slot))
     )

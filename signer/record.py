@@ -8,20 +8,15 @@ import msgspec
 
 from custody.chains.families import of_kind
 from custody.chains.types import Effect
-from custody.identity.authority import Authorized
 from custody.kit import clock
 from custody.kit.act import Act
 from custody.policies.assets import BITCOIN
-from custody.policies.budgets import Budget, budgets
 from custody.policies.moved import moved
 from custody.policies.parts import kept
-from custody.policies.quorum import standing
-from custody.policies.types import Alert, Left, Result, Spend, Verdict
-from custody.policies.types import Facts as JudgedFacts
-from custody.protocol.signer.orders import Decided, Queued, Refused, Signed, Voted
+from custody.policies.types import Alert, Result, Verdict
+from custody.protocol.signer.orders import Decided, Queued, Refused, Signed
 from custody.transactions.backoff import RESEND
 from custody.webhooks.events import (
-    ApprovalVoted,
     PolicyViolation,
     SpendThreshold,
     TxApproved,
@@ -33,13 +28,9 @@ from custody.webhooks.payload import Payload, emitted
 from custody.worker.audited import declared
 from custody.worker.proofs import ProvenAgent
 from custody.worker.sealing import fields
-from signer.ballots import Counted, Tally
-from signer.ledger import Charge, Facts, Record, VoteRecord
-from signer.orders.evm import EVM_TRANSACTION
-from signer.orders.evm_calls import CallsDecoded, CallsDraft
-from signer.orders.kind import Decoded, Draft, Final, Produced, taken_over
-from signer.policies import RuleSet
-from signer.signing_attempt import SigningAttempt
+from signer.ledger import Charge, Facts, Record
+from signer.orders.kind import Draft, Final, Produced, taken_over
+from signer.signing_attempt import Judged
 
 _json = msgspec.json.Encoder()
 _pack = msgspec.msgpack.Encoder()
@@ -80,40 +71,6 @@ def counted_rates(now: datetime, queued_at: datetime) -> tuple[bool, bool]:
 def last_hour(now: datetime) -> datetime:
     """The first minute that counts in the last hour."""
     return clock.minute_of(now - timedelta(hours=1))
-
-
-class Judged(msgspec.Struct, frozen=True):
-    """An attempt with everything that was decided about it."""
-
-    attempt: SigningAttempt
-    facts: Facts
-    decoded: Decoded
-    verdict: Verdict
-    rules: RuleSet
-    # What the verdict was given on: the ledger's figures without the slot that the order takes over.
-    against: JudgedFacts
-    expire_seconds: int
-    # The votes on it, where the rules ask for some.
-    tally: Tally | None = None
-    authorized: Authorized | None = None
-
-    @property
-    def authorization(self) -> str | None:
-        """By whom the order was authorised, as its row says; of one that was queued, as it said then."""
-        if (claim := self.attempt.claim) is not None:
-            return claim.authorization
-        return _text(self.authorized) if self.authorized is not None else None
-
-    @property
-    def budgets(self) -> list[Budget]:
-        """Every rolling limit, before and after this order."""
-        return budgets(self.rules.rules, self.decoded.subject, self.facts.spend, self.against, self.verdict.charges)
-
-    @property
-    def left(self) -> Left | None:
-        """What this order leaves of the narrowest rate limit, if one was evaluated."""
-        found = [left for rule in self.rules.rules if rule.enabled and (left := rule.terms.left(self.against))]
-        return min(found, key=lambda left: left.remaining, default=None)
 
 
 class _Texts(msgspec.Struct, frozen=True):
@@ -173,95 +130,10 @@ _NO_KEY = (None, None, None)
 _UNSIGNED, _NO_SLOT, _NO_WAIT = _Release(), _NonceSlot(), _Wait()
 
 
-def each(judged: Judged) -> list[Judged]:
-    """The transactions of a batch, each judged with the others, and counted as if those before it were signed.
-
-    A batch is refused or let through as one; what each charges, its receipt says.
-    """
-    attempt, draft, decoded = judged.attempt, judged.attempt.draft, judged.decoded
-    if not isinstance(draft, CallsDraft) or not isinstance(decoded, CallsDecoded) or attempt.intent is None:
-        raise TypeError("only an intent's batch of calls has parts")
-    found: list[Judged] = []
-    facts, against = judged.facts, judged.against
-    for tx_id, part, one in zip(attempt.intent.intent.tx_ids, draft.parts, decoded.parts, strict=True):
-        own = msgspec.structs.replace(attempt, tx_id=tx_id, kind=EVM_TRANSACTION, draft=part)
-        if found:
-            # The key of the request is kept with the first.
-            own = msgspec.structs.replace(own, call=msgspec.structs.replace(attempt.call, key=None))
-        charges = moved(one.subject)
-        alerts = judged.verdict.alerts if len(found) + 1 == len(draft.parts) else ()
-        verdict = msgspec.structs.replace(judged.verdict, charges=charges, alerts=alerts)
-        found.append(
-            msgspec.structs.replace(judged, attempt=own, decoded=one, verdict=verdict, facts=facts, against=against)
-        )
-        spend = {asset: Spend(*pair) for asset, pair in _more(facts.spend, charges).items()}
-        facts = msgspec.structs.replace(facts, spend=_more(facts.spend, charges))
-        against = msgspec.structs.replace(against, spend={**against.spend, **spend})
-    return found
-
-
-def _more(spend: Mapping[str, tuple[int, int]], charges: Mapping[str, int]) -> dict[str, tuple[int, int]]:
-    """Spend of a day and of a week with what is signed now."""
-    more = {asset: spend.get(asset, (0, 0)) for asset in charges}
-    return {**spend, **{asset: (day + charges[asset], week + charges[asset]) for asset, (day, week) in more.items()}}
-
-
-def answering(first: Record, answer: object) -> Record:
-    """The first record of a batch, with the answer to the whole under the request's key."""
-    return msgspec.structs.replace(first, act=first.act._replace(answer=_pack.encode(answer)))
-
-
 def why_votes(verdict: Verdict) -> str:
     """One sentence for people: how many votes are missing, and what to do."""
     failed = next(result for result in verdict.results if not result.passed)
     return f"This order needs votes: {failed.reason}. A named approver must vote with their own key."
-
-
-def voted_outcome(judged: Judged, tally: Tally) -> Voted:
-    """What a voter will be told, once their vote is kept."""
-    claim = judged.attempt.claim
-    have, need = standing(judged.rules.rules, tally.votes)
-    return Voted(claim.approval_id if claim else "", judged.attempt.tx_id, have, need, tally.given)
-
-
-def of_voted(judged: Judged, tally: Tally, fresh: Counted, outcome: Voted) -> VoteRecord:
-    """The record of one vote of too few."""
-    attempt, caller = judged.attempt, judged.attempt.call.caller
-    answer = _pack.encode(outcome)
-    data: dict[str, Any] = {
-        "agentId": attempt.ref.agent,
-        "txId": attempt.tx_id,
-        "digest": attempt.draft.digest.hex(),
-        "keyId": fresh.ballot.key_id,
-        "have": outcome.have,
-        "need": outcome.need,
-    }
-    if attempt.claim is not None and attempt.claim.comment is not None:
-        data["comment"] = attempt.claim.comment
-    declared("approval.voted")
-    event = ApprovalVoted(
-        approval_id=outcome.approval_id,
-        tx_id=outcome.tx_id,
-        user_id=fresh.ballot.user,
-        have=outcome.have,
-        need=outcome.need,
-    )
-    return VoteRecord(
-        tx=attempt.tx_id,
-        digest=attempt.draft.digest,
-        vote=tally.row(fresh),
-        events=emitted(event),
-        answer=answer,
-        act=Act(
-            caller.principal,
-            *attempt.call.key_row,
-            answer,
-            "system",
-            caller.principal,
-            _text(data),
-            attempt.call.origin_row,
-        ),
-    )
 
 
 def signed_outcome(judged: Judged, produced: Produced) -> Signed:
@@ -480,7 +352,7 @@ def _moved(judged: Judged) -> str | None:
 def _refused_texts(judged: Judged) -> _Texts:
     texts = _texts(judged)
     # A batch is no order: who looks at old ones reads none there.
-    if len(texts.order) <= MAX_REFUSED_BYTES and not isinstance(judged.attempt.draft, CallsDraft):
+    if len(texts.order) <= MAX_REFUSED_BYTES and not judged.attempt.draft.is_batch:
         return texts
     effects = judged.decoded.subject.effects[:MAX_REFUSED_EFFECTS]
     return _Texts("", None, _text([shown(effect) for effect in effects]), texts.results, None)

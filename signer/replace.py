@@ -21,10 +21,12 @@ from custody.worker.idempotency import earlier
 from custody.worker.proofs import ProvenAgent, ProvenSession
 from custody.worker.sealing import Tampered
 from signer import signed_request
+from signer.authorized import way_of
 from signer.context import Signer
-from signer.decide import acting_for, decided, settle
+from signer.decide import settle
 from signer.orders.evm_replacement import EVM_REPLACEMENT
 from signer.orders.kind import Inputs, Replaced
+from signer.sign_order import acting_for, decided
 from signer.signing_attempt import SigningAttempt
 
 _READ = "SELECT * FROM replaced_read($1, $2, $3, $4)"
@@ -52,10 +54,8 @@ async def replace(
 
     def attempt() -> SigningAttempt:
         draft = EVM_REPLACEMENT.check(order, Inputs(signer.chains, message.prepared, replaced=replaced))
-        evidence = signed_request.read(call, ref, message)
-        return SigningAttempt(
-            ref=ref, tx_id=message.tx_id, kind=EVM_REPLACEMENT, draft=draft, call=call, evidence=evidence
-        )
+        way = way_of(signer, signed_request.read(call, ref, message))
+        return SigningAttempt(ref=ref, tx_id=message.tx_id, kind=EVM_REPLACEMENT, draft=draft, call=call, way=way)
 
     return decided(await settle(signer, ref, attempt))
 

@@ -1,20 +1,30 @@
-"""One order on its way."""
+"""One order on its way: what is asked, how it came, how it was judged, and what is to be written."""
 
+import hmac
+from abc import ABC, abstractmethod
 from datetime import datetime
+from typing import ClassVar, Final
 
 import msgspec
 
+from custody.kit.answers import Answered
 from custody.kit.refs import AgentRef
-from custody.protocol.signer.intents import Proposed
-from custody.protocol.signer.orders import BatchSigned, Decided
+from custody.policies.budgets import Budget, budgets
+from custody.policies.types import Facts as JudgedFacts
+from custody.policies.types import Left, Verdict
+from custody.protocol.signer.orders import BatchSigned, Decided, Proposed, Queued, Refused, Signed, Voted
+from custody.protocol.signer.refusals import ReferenceTaken
 from custody.worker.call import Call
+from custody.worker.judging import Judging
 from custody.worker.proofs import ProvenAgent, ProvenSession, ProvenTenant
-from signer.ballots import GivenVote
-from signer.intents.sealed import Sealed
-from signer.orders.kind import AnyKind, Draft
-from signer.signed_request import Evidence
+from signer.ballots import GivenVote, Tally
+from signer.intents.steps import NO_STEP, StepRow
+from signer.ledger import Facts, ProposalRecord, Record, UsedSignatures, VoteRecord
+from signer.orders.kind import AnyKind, Decoded, Draft
+from signer.policies import RuleSet
 
 type Outcome = Decided | BatchSigned | Proposed
+decode_outcome: Final = msgspec.msgpack.Decoder(Signed | Queued | Refused | Voted | BatchSigned | Proposed).decode
 
 
 class Claim(msgspec.Struct, frozen=True):
@@ -28,18 +38,11 @@ class Claim(msgspec.Struct, frozen=True):
     authorization: str | None = None
 
 
-class IntentClaim(msgspec.Struct, frozen=True):
-    """An authorised intent that is carried out: the same path, claimed in the same write."""
+class Authorization(msgspec.Struct, frozen=True):
+    """By whom an order was authorised, as its row says it, and the rules that bind it besides the agent's own."""
 
-    intent: Sealed
-    # The state that the write must find.
-    mac: bytes
-
-
-class Proposal(msgspec.Struct, frozen=True):
-    """A batch of calls that will wait as an intent unless a rule refuses it."""
-
-    tx_ids: tuple[str, ...]
+    text: str
+    policy_ids: tuple[str, ...]
 
 
 class SigningAttempt(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,18 +53,107 @@ class SigningAttempt(msgspec.Struct, frozen=True, kw_only=True):
     kind: AnyKind
     draft: Draft
     call: Call[ProvenAgent] | Call[ProvenTenant] | Call[ProvenSession]
+    way: "Way"
+
+    @property
+    def claim(self) -> Claim | None:
+        """The approval that it claims."""
+        return self.way.claim
+
+
+class Judged(msgspec.Struct, frozen=True):
+    """An attempt with everything that was decided about it."""
+
+    attempt: SigningAttempt
+    facts: Facts
+    decoded: Decoded
+    verdict: Verdict
+    rules: RuleSet
+    # What the verdict was given on: the ledger's figures without the slot that the order takes over.
+    against: JudgedFacts
+    expire_seconds: int
+    # The votes on it, where the rules ask for some.
+    tally: Tally | None = None
+    # By whom it was authorised, as its row says; of one that was queued, as it said then.
+    authorization: str | None = None
+
+    @property
+    def budgets(self) -> list[Budget]:
+        """Every rolling limit, before and after this order."""
+        return budgets(self.rules.rules, self.decoded.subject, self.facts.spend, self.against, self.verdict.charges)
+
+    @property
+    def left(self) -> Left | None:
+        """What this order leaves of the narrowest rate limit, if one was evaluated."""
+        found = [left for rule in self.rules.rules if rule.enabled and (left := rule.terms.left(self.against))]
+        return min(found, key=lambda left: left.remaining, default=None)
+
+
+class ToWrite(msgspec.Struct, frozen=True):
+    """A decision that becomes true with one write, and what the caller will be told then.
+
+    `tally` has the votes that the decision stands on. A vote that is one of too few is written by itself.
+    """
+
+    facts: Facts
+    record: Record | VoteRecord | ProposalRecord
+    outcome: Outcome
+    tally: Tally | None = None
+    # The other transactions of a batch, and the last step of the intent that is carried out.
+    more: tuple[Record, ...] = ()
+    step: StepRow = NO_STEP
+
+
+type Step = ToWrite | Answered[Outcome]
+
+
+class Way(ABC):
+    """How an order came: who may act that way, and what each verdict comes to.
+
+    The values are those of an order that nobody decided before; `signer/direct.py` has the plainest way.
+    """
+
+    # Whether a person has agreed to it: then soft rules no longer queue it.
+    is_approved: ClassVar[bool] = False
+    # Whether an agent's own token is all that there is: then it may be judged on kept state.
+    is_plain: ClassVar[bool] = False
+    # Whether the order's own row tells an earlier answer; other ways have a row that is written with the order.
+    is_told_by_order: ClassVar[bool] = True
+    # The approval that it claims.
     claim: Claim | None = None
-    intent: IntentClaim | None = None
-    proposal: Proposal | None = None
-    # What was shown of signers, if anything was.
-    evidence: Evidence | None = None
+    # Whether signers were shown, now or when the order was queued: then their set is read.
+    needs_authority: bool = False
 
-    @property
-    def is_approved(self) -> bool:
-        """Whether a person has agreed to it: then soft rules no longer queue it."""
-        return self.claim is not None or self.intent is not None
+    def has_reference(self, draft: Draft) -> bool:
+        """Tell whether a wallet action takes its reference now, and not with what came before it."""
+        return True
 
-    @property
-    def is_authorized(self) -> bool:
-        """Whether signers were shown, now or when the order was queued."""
-        return self.evidence is not None or (self.claim is not None and self.claim.authorization is not None)
+    def answer_under_reference(self, attempt: SigningAttempt, digest: bytes, answer: bytes) -> Outcome:
+        """Answer what the same wallet action came to when it was first asked for; ReferenceTaken by another one."""
+        if not hmac.compare_digest(digest, attempt.draft.digest):
+            raise ReferenceTaken
+        earlier: Outcome = decode_outcome(answer)
+        return earlier
+
+    def authorize(self, attempt: SigningAttempt, facts: Facts, judging: Judging) -> Authorization | None:
+        """Find by whom it is authorised; None where nobody was shown.
+
+        Raises Tampered or RolledBack where the set of signers is not whole.
+        """
+        return None
+
+    @abstractmethod
+    def sign(self, judged: Judged) -> Step:
+        """Do what comes of an order that the rules let be signed."""
+
+    @abstractmethod
+    def queue(self, judged: Judged) -> Step:
+        """Do what comes of an order that the rules have a person decide."""
+
+    @abstractmethod
+    def refuse(self, judged: Judged) -> Step:
+        """Do what comes of an order that the rules refuse."""
+
+    def used(self, attempt: SigningAttempt, outcome: Outcome) -> UsedSignatures | None:
+        """Name the signatures that the write uses up."""
+        return None

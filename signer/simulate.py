@@ -20,11 +20,12 @@ from custody.worker.proofs import ProvenAgent, ProvenTenant
 from signer import ledger
 from signer.context import Signer
 from signer.decide import OPTIMISTIC_TRIES, question_of, read_quorum
+from signer.direct import Direct
 from signer.evaluate import admit, evaluate_policies
 from signer.orders import second_reader
 from signer.orders.kind import Inputs, NeedsNode
-from signer.record import Judged, shown
-from signer.signing_attempt import SigningAttempt
+from signer.record import shown
+from signer.signing_attempt import Judged, SigningAttempt
 
 
 async def simulate(signer: Signer, message: Simulate, call: Call[ProvenAgent] | Call[ProvenTenant]) -> Foreseen:
@@ -48,6 +49,7 @@ async def simulate(signer: Signer, message: Simulate, call: Call[ProvenAgent] | 
                 kind=kind,
                 draft=draft,
                 call=msgspec.structs.replace(call, key=None),
+                way=Direct(signer),
             )
             judged = await _judged(signer, attempt)
     except TooManyWaiting:

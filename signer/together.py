@@ -11,10 +11,10 @@ from typing import Final, NamedTuple
 
 from custody.protocol.signer.orders import Signed
 from signer import ballots
-from signer.evaluate import ToWrite, evaluate
+from signer.evaluate import evaluate
 from signer.kept_state import after, goes_with
 from signer.ledger import Facts, Record
-from signer.signing_attempt import SigningAttempt
+from signer.signing_attempt import SigningAttempt, ToWrite
 from signer.signing_state import SigningState
 from signer.waiting import Waiter
 

@@ -31,7 +31,7 @@ from custody.worker.proofs import ProvenSession
 from signer import agents, imports
 from signer.context import Signer
 from signer.policies import row_of
-from signer.wallets import BORN_WITH
+from signer.wallets.built_in import BORN_WITH
 
 _WALLET = (
     "SELECT a.created_at, (SELECT json_object_agg(w.family, w.address)::text FROM wallets w "

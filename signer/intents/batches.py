@@ -1,4 +1,4 @@
-"""The intent of a batch of calls, as the path of orders writes it."""
+"""A batch of calls that an agent asks for: it waits as an intent for a person, unless a rule refuses it."""
 
 from datetime import timedelta
 from typing import Any
@@ -7,19 +7,41 @@ import msgspec
 
 from custody.intents import payloads
 from custody.intents.types import DEFAULT_TTL_SECONDS
-from custody.protocol.signer.intents import Proposed
+from custody.protocol.signer.orders import Proposed
 from custody.worker.act import act
 from custody.worker.idempotency import packed
+from signer import record
+from signer.authorized import Authorized
 from signer.intents import seals
 from signer.intents.sealed import Sealed
 from signer.ledger import ProposalRecord
 from signer.orders.evm_calls import CallsDraft
-from signer.record import Judged
+from signer.signed_request import Evidence
+from signer.signing_attempt import Judged, Step, ToWrite
 from signer.signing_state import SigningState
 
 
-def of_calls(signer: SigningState, judged: Judged, tx_ids: tuple[str, ...], outcome: Proposed) -> ProposalRecord:
-    """The intent of a batch that an agent asked for."""
+class Proposal(Authorized):
+    """A batch of calls, judged now to say no at once; whatever the amounts, a person authorises it."""
+
+    def __init__(self, signer: SigningState, evidence: Evidence, tx_ids: tuple[str, ...]) -> None:
+        super().__init__(signer, evidence)
+        self._tx_ids = tx_ids
+
+    def sign(self, judged: Judged) -> Step:
+        """Have it wait: no rule lets a batch go without a person."""
+        return self._propose(judged, "A batch of calls is for a person to authorise.")
+
+    def queue(self, judged: Judged) -> Step:
+        """Have it wait."""
+        return self._propose(judged, record.why(judged.verdict))
+
+    def _propose(self, judged: Judged, why_not: str) -> ToWrite:
+        outcome = Proposed(judged.attempt.tx_id, list(judged.verdict.results), why_not)
+        return ToWrite(judged.facts, _intent_of(self._signer, judged, self._tx_ids, outcome), outcome)
+
+
+def _intent_of(signer: SigningState, judged: Judged, tx_ids: tuple[str, ...], outcome: Proposed) -> ProposalRecord:
     attempt, facts, draft = judged.attempt, judged.facts, judged.attempt.draft
     if not isinstance(draft, CallsDraft):
         raise TypeError("only a batch of calls becomes an intent by itself")

@@ -45,9 +45,10 @@ from signer.decide import Unclaimed, settle
 from signer.intents import policy_changes, quorum_changes, seals
 from signer.intents.claims import Claimed, StaleState
 from signer.intents.decisions import agent_of, redacted, seen_agent, take
+from signer.intents.runs import IntentRun
 from signer.intents.sealed import Sealed
 from signer.orders.kind import Inputs
-from signer.signing_attempt import IntentClaim, SigningAttempt
+from signer.signing_attempt import SigningAttempt
 
 log = logger(__name__)
 type Executed = IntentExecuted | IntentStays | AskNode | NeedsPreparation
@@ -87,7 +88,7 @@ async def execute(signer: Signer, message: ExecuteIntent, call: Call[ProvenSessi
     payload = _payload(intent)
     if isinstance(payload, EvmOrder | TransferOrder | CallsOrder):
         if agent is not None and agent.baseline(intent.type) == intent.baseline:
-            return await _sign(signer, message, call, payload, IntentClaim(intent, row["mac"]))
+            return await _sign(signer, message, call, payload, intent, row["mac"])
         return Answered(await _fail(signer, call, message.id, _STALE))
     if isinstance(payload, RpcCall):
         return Answered(await _ask(signer, call, message.id, payload))
@@ -117,10 +118,9 @@ def _payload(intent: Sealed) -> Payload:
 
 
 async def _sign(
-    signer: Signer, message: ExecuteIntent, call: Call[ProvenSession], order: Any, claim: IntentClaim
+    signer: Signer, message: ExecuteIntent, call: Call[ProvenSession], order: Any, intent: Sealed, mac: bytes
 ) -> Answered[Executed]:
     """The path of every order, with fixed ids, so that none is ever signed twice."""
-    intent = claim.intent
     ref = AgentRef(intent.tenant, intent.agent or "")
 
     def attempt() -> SigningAttempt:
@@ -128,7 +128,8 @@ async def _sign(
         # Whether unlisted calls may be let pass is asked where they are proposed; a person let these pass.
         inputs = Inputs(signer.chains, message.prepared, approving=True, unsafe_calls=signer.allow_unsafe_calls)
         draft = kind.check(order, inputs)
-        return SigningAttempt(ref=ref, tx_id=intent.tx_ids[0], kind=kind, draft=draft, call=call, intent=claim)
+        way = IntentRun(signer, intent, mac)
+        return SigningAttempt(ref=ref, tx_id=intent.tx_ids[0], kind=kind, draft=draft, call=call, way=way)
 
     try:
         answered = await settle(signer, ref, attempt)

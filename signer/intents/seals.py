@@ -7,14 +7,12 @@ import msgspec
 
 from custody.kit.logs import logger
 from custody.protocol.signer.intents import IntentStatus
-from custody.protocol.signer.orders import Refused, Signed
 from custody.protocol.signer.refusals import IntentAbsent, IntentTampered
 from custody.webhooks import events
 from custody.webhooks.payload import emitted
 from custody.worker.sealing import Tampered
 from signer.intents.sealed import INTENT_MAC, Sealed
-from signer.intents.steps import NO_STEP, NewRow, StepRow
-from signer.signing_attempt import SigningAttempt
+from signer.intents.steps import NewRow, StepRow
 from signer.signing_state import SigningState
 
 log = logger(__name__)
@@ -124,23 +122,3 @@ def _code(result: Any) -> str | None:
     """The word for what went wrong; a result that a person gave may have anything in its place."""
     code = result.get("code") if isinstance(result, dict) else None
     return code if isinstance(code, str) and len(code) <= _CODE_LENGTH else None
-
-
-def intent_step(
-    signer: SigningState, attempt: SigningAttempt, status: IntentStatus, outcome: list[Signed] | Refused
-) -> StepRow:
-    """The last step of the intent that an order carries out; no step for any other order."""
-    if (claim := attempt.intent) is None:
-        return NO_STEP
-    result: dict[str, Any]
-    if isinstance(outcome, Refused):
-        result = {"code": "policy_refused", "txId": outcome.tx_id, "results": outcome.results, "status": "rejected"}
-    else:
-        signed = [{"txId": one.tx_id, "txHash": one.tx_hash, "status": "signed"} for one in outcome]
-        result = {"transactions": signed} if attempt.draft.orders > 1 or is_batch(attempt) else signed[0]
-    return step(signer, claim.intent, claim.mac, status, result=result)
-
-
-def is_batch(attempt: SigningAttempt) -> bool:
-    """Whether it is a batch of calls, be it of one."""
-    return attempt.draft.action is not None and attempt.draft.action.type == "send_calls"

@@ -2,16 +2,18 @@
 
 from custody.kit import ids
 from custody.kit.answers import Answered
-from custody.protocol.signer.intents import Proposed, SendCalls
-from custody.protocol.signer.orders import Refused
+from custody.protocol.signer.intents import SendCalls
+from custody.protocol.signer.orders import Proposed, Refused
 from custody.protocol.signer.refusals import SignerRequired
 from custody.worker.call import Call
 from custody.worker.proofs import ProvenAgent
 from signer import signed_request
 from signer.context import Signer
-from signer.decide import acting_for, settle
+from signer.decide import settle
+from signer.intents.batches import Proposal
 from signer.orders.kind import Inputs
-from signer.signing_attempt import Proposal, SigningAttempt
+from signer.sign_order import acting_for
+from signer.signing_attempt import SigningAttempt
 
 
 async def send_calls(signer: Signer, message: SendCalls, call: Call[ProvenAgent]) -> Answered[Proposed | Refused]:
@@ -24,10 +26,9 @@ async def send_calls(signer: Signer, message: SendCalls, call: Call[ProvenAgent]
             raise SignerRequired
         draft = kind.check(message.order, Inputs(signer.chains, unsafe_calls=signer.allow_unsafe_calls))
         evidence = signed_request.read(call, ref, message)
-        proposal = Proposal(tuple(ids.new_uuid() for _ in message.order.calls))
-        return SigningAttempt(
-            ref=ref, tx_id=message.id, kind=kind, draft=draft, call=call, evidence=evidence, proposal=proposal
-        )
+        assert evidence is not None  # noqa: S101 - there is an authorization
+        way = Proposal(signer, evidence, tuple(ids.new_uuid() for _ in message.order.calls))
+        return SigningAttempt(ref=ref, tx_id=message.id, kind=kind, draft=draft, call=call, way=way)
 
     answered = await settle(signer, ref, attempt)
     if not isinstance(answered.answer, Proposed | Refused):

@@ -76,6 +76,11 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
     # How many transactions it becomes.
     orders: int = 1
 
+    @property
+    def is_batch(self) -> bool:
+        """Say whether it is a batch of calls, be it of one."""
+        return self.action is not None and self.action.type == "send_calls"
+
 
 class Decoded(msgspec.Struct, frozen=True, kw_only=True):
     """What the order does, which is what the policies judge; `fee` is one of its effects."""

@@ -23,7 +23,7 @@ from signer.policies import POLICY_MAC, content_of_stored
 from signer.record import APPROVAL_MAC, approval_content
 from signer.signers import CREDENTIAL, credential_place
 from signer.votes import APPROVER_KEY_MAC, QUORUM_BREAK_MAC, break_content, key_content
-from signer.wallets import KEYS, address_of
+from signer.wallets.built_in import KEYS, address_of
 
 # Each owner kind of a sealed value, with its purposes.
 PURPOSES: dict[str, tuple[str, ...]] = {

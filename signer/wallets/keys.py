@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 
 class WalletKeys[Key](Protocol):
-    """One class for each family, in this package; `signer/wallets/__init__.py` lists them.
+    """One class for each family, in this package; `signer/wallets/built_in.py` lists them.
 
     A secret is what is sealed; a key is what it opens to, ready to sign, and is let go as soon as it has.
     """

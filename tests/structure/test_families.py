@@ -13,7 +13,7 @@ from custody.protocol.signer.agents import WalletAddresses
 from custody.transactions.types import TransactionQuery
 from scheduler.tx_tracking.follow import LOOKS
 from signer.orders.built_in import KINDS
-from signer.wallets import BORN_WITH, KEYS
+from signer.wallets.built_in import BORN_WITH, KEYS
 
 # Of Bitcoin an agent has a root once it asked for an address, and no node is asked.
 OF_WALLETS = [kind for family in WALLETS.values() for kind in family.order_kinds]

@@ -7,7 +7,7 @@ from signer import evaluate, record, signing_attempt
 from signer.orders import evm, evm_replacement, kind, solana, typed_data
 from signer.orders.built_in import KINDS
 from signer.orders.kind import AnyKind
-from signer.wallets import KEYS
+from signer.wallets.built_in import KEYS
 
 STEPS = ("check", "effects", "finish", "sign", "signed_effects")
 MODULES = (signing_attempt, evaluate, record, kind, evm, evm_replacement, solana, typed_data)

@@ -13,7 +13,8 @@ from custody.kit.described import Id, described
 from custody.kit.refs import AgentRef
 from custody.policies.types import Result
 from custody.ports import Ports
-from custody.protocol.signer.intents import Proposed, SendCalls
+from custody.protocol.signer.intents import SendCalls
+from custody.protocol.signer.orders import Proposed
 
 _CODE = "The word for programs; it never changes."
 

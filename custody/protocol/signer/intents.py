@@ -10,7 +10,7 @@ from custody.identity.roles import ADMINS, BUILDERS
 from custody.kit.shapes import AgentId, Digest, DisplayName, Reason, TenantId, Uuid
 from custody.policies.types import Result, Room
 from custody.protocol.command import AGENT, SESSION, TENANT, Command, command
-from custody.protocol.signer.orders import Moved, NeedsPreparation, Refused, Signed
+from custody.protocol.signer.orders import Moved, NeedsPreparation, Proposed, Refused, Signed
 
 IntentType = Literal[
     "rpc",
@@ -48,14 +48,6 @@ class CreateIntent(Command[IntentMoved], frozen=True):
     # Unix microseconds; None: the seconds from now on.
     expires_at: Annotated[int, Meta(ge=0)] | None
     ttl_seconds: Annotated[int, Meta(ge=1, le=604_800)]
-
-
-class Proposed(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
-    """A batch of calls waits as an intent for a person."""
-
-    intent_id: str
-    results: list[Result]
-    reason: str
 
 
 @command(

@@ -107,6 +107,14 @@ class BatchSigned(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=T
     signed: list[Signed]
 
 
+class Proposed(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
+    """A batch of calls waits as an intent for a person."""
+
+    intent_id: str
+    results: list[Result]
+    reason: str
+
+
 class NeedsPreparation(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
     """The order would be signed and broadcast, but no node was asked for its nonce and fees. Nothing was written."""
 

@@ -1,0 +1,58 @@
+"""An order that an agent asks for with signers of its own who agree to it."""
+
+from base64 import b64decode
+from functools import partial
+from typing import ClassVar
+
+from custody.kit.refs import AgentRef
+from custody.protocol.signer.orders import Refused
+from custody.worker.judging import Judging
+from custody.worker.sealing import Context
+from signer import authority
+from signer.authority_seals import credentials_in
+from signer.direct import Direct
+from signer.ledger import Facts, UsedSignatures
+from signer.signed_request import Evidence
+from signer.signing_attempt import Authorization, Outcome, SigningAttempt, Way
+from signer.signing_state import SigningState
+
+
+def way_of(signer: SigningState, evidence: Evidence | None) -> Way:
+    """How an order came, by what was shown of signers."""
+    return Direct(signer) if evidence is None else Authorized(signer, evidence)
+
+
+class Authorized(Direct):
+    """As any order of the agent, and bound by the rules of those who were shown besides."""
+
+    is_plain: ClassVar[bool] = False
+    needs_authority = True
+
+    def __init__(self, signer: SigningState, evidence: Evidence) -> None:
+        super().__init__(signer)
+        self._evidence = evidence
+
+    def authorize(self, attempt: SigningAttempt, facts: Facts, judging: Judging) -> Authorization:
+        """Check who was shown against the agent's sealed set; raises what is missing."""
+        signer, ref = self._signer, attempt.ref
+        authority.check_switches(self._evidence, judging.mfa)
+        whole = signer.authority.open(
+            ref.tenant, ref.agent, facts.incarnation, facts.authority_version, facts.authority or ""
+        )
+        credentials = partial(_credential, signer, ref, facts)
+        found = authority.authorized(self._evidence, whole, credentials, attempt.kind.permissions, facts.now)
+        return Authorization(authority.text_of(found), found.policy_ids)
+
+    def used(self, attempt: SigningAttempt, outcome: Outcome) -> UsedSignatures | None:
+        """Use up what was shown; nothing where time lifts the refusal, so that the same request may be sent again."""
+        if isinstance(outcome, Refused) and outcome.room is not None:
+            return None
+        return authority.used(self._evidence, attempt.call.caller.principal, attempt.call.key)
+
+
+def _credential(signer: SigningState, ref: AgentRef, facts: Facts, name: str) -> bytes | None:
+    """What a signer signs or is shown with, opened; None where there is none."""
+    sealed = credentials_in(facts.authority or "").get(name)
+    if sealed is None:
+        return None
+    return signer.sealer.open(b64decode(sealed), Context(ref.tenant, "signer", name, "credential", facts.incarnation))
