@@ -55,10 +55,10 @@ async def approve(signer: Signer, message: Approve, call: Call[ProvenTenant]) ->
     if message.digest not in (None, draft.digest.hex()) or message.approval_id not in (None, str(row["id"])):
         raise ApprovalChanged
     given = _given(call.caller, message, row)
-    claim = Claim(str(row["id"]), row["requested_at"], message.comment, given, row["authorization_text"])
+    claim = Claim(str(row["id"]), row["requested_at"], message.comment, row["authorization_text"])
     ref = AgentRef(call.caller.tenant, row["agent_id"])
     try:
-        way = Approved(signer, claim)
+        way = Approved(signer, claim, given)
         attempt = SigningAttempt(ref=ref, tx_id=str(row["tx_id"]), kind=kind, draft=draft, call=call, way=way)
         return decided(await settle(signer, ref, lambda: attempt))
     except Unclaimed:

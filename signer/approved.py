@@ -1,25 +1,28 @@
 """An order that was queued, once a person approves it, and the votes that a rule may want besides."""
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import msgspec
 
+from custody.identity.assertions import Matter
 from custody.identity.authority import Authorized
 from custody.kit.act import Act
 from custody.kit.answers import Answered
+from custody.policies.kinds.approval_quorum import ApprovalQuorum
 from custody.policies.quorum import standing
 from custody.protocol.signer.orders import Refused, Voted
+from custody.protocol.signer.refusals import ApprovalResolved, VoteRefused
 from custody.webhooks.events import ApprovalVoted
 from custody.webhooks.payload import emitted
 from custody.worker.audited import declared
 from custody.worker.idempotency import packed
 from custody.worker.judging import Judging
-from signer import authority, evaluate, record
-from signer.ballots import Counted, Tally
+from signer import authority, ballots, broken_quorums, evaluate, record, votes
+from signer.context import Signer
 from signer.ledger import Facts, VoteRecord
 from signer.orders.kind import Draft
 from signer.signing_attempt import Authorization, Claim, Judged, SigningAttempt, Step, ToWrite, Way
-from signer.signing_state import SigningState
 
 _read_authorized = msgspec.json.Decoder(Authorized).decode
 
@@ -30,10 +33,15 @@ class Approved(Way):
     is_approved: ClassVar[bool] = True
     is_told_by_order: ClassVar[bool] = False
 
-    def __init__(self, signer: SigningState, claim: Claim) -> None:
+    def __init__(self, signer: Signer, claim: Claim, vote: ballots.GivenVote | None) -> None:
         self._signer = signer
+        self._vote = vote
+        self._id = claim.approval_id
+        self._authorization = claim.authorization
         self.claim = claim
         self.needs_authority = claim.authorization is not None
+        self.subject = ("approval", claim.approval_id)
+        self.voter = None if vote is None else vote.by
 
     def has_reference(self, draft: Draft) -> bool:
         """The reference was taken when the order was queued."""
@@ -41,7 +49,7 @@ class Approved(Way):
 
     def authorize(self, attempt: SigningAttempt, facts: Facts, judging: Judging) -> Authorization | None:
         """Ask whether those who authorised it then still may."""
-        earlier, ref = self.claim.authorization if self.claim else None, attempt.ref
+        earlier, ref = self._authorization, attempt.ref
         if earlier is None:
             return None
         whole = self._signer.authority.open(
@@ -50,6 +58,27 @@ class Approved(Way):
         found = authority.standing(whole, _read_authorized(earlier), attempt.kind.permissions)
         return Authorization(earlier, found.policy_ids)
 
+    def count_votes(
+        self,
+        attempt: SigningAttempt,
+        facts: Facts,
+        quorums: Sequence[ApprovalQuorum],
+        read: broken_quorums.Read | None,
+    ) -> ballots.Tally | None:
+        """Count the votes on it, the one given now among them; VoteRefused where that one does not count."""
+        if not quorums:
+            if self._vote is not None:
+                raise VoteRefused("No rule of this agent asks for votes now: approve without one.")
+            return None
+        if self._signer.claims.is_claimed(self._id):
+            # Its votes were used: what lets it wait again was put back in the database.
+            raise ApprovalResolved(
+                "This approval was signed under its votes already; the agent must send a new request."
+            )
+        matter = Matter("approval", attempt.ref.tenant, self._id, attempt.tx_id, attempt.draft.digest.hex())
+        given = read.ballots if read is not None else None
+        return votes.tally(self._signer, matter, given, quorums, facts.now, self._vote)
+
     def sign(self, judged: Judged) -> Step:
         """Sign it."""
         return evaluate.sign(self._signer, judged)
@@ -57,11 +86,11 @@ class Approved(Way):
     def queue(self, judged: Judged) -> Step:
         """Keep the vote that is one of too few; without one nothing is written."""
         tally, verdict = judged.tally, judged.verdict
-        if tally is None or tally.fresh is None:
+        if not isinstance(tally, ballots.Tally) or tally.fresh is None:
             why = record.why_votes(verdict)
             return Answered(Refused(judged.attempt.tx_id, list(verdict.results), why, lacks_votes=True))
         have, need = standing(judged.rules.rules, tally.votes)
-        outcome = Voted(tally.matter.subject, judged.attempt.tx_id, have, need, tally.given)
+        outcome = Voted(self._id, judged.attempt.tx_id, have, need, tally.given)
         return ToWrite(judged.facts, _of_voted(judged, tally, tally.fresh, outcome), outcome, tally)
 
     def refuse(self, judged: Judged) -> Step:
@@ -69,8 +98,18 @@ class Approved(Way):
         verdict = judged.verdict
         return Answered(Refused(judged.attempt.tx_id, list(verdict.results), record.why(verdict)))
 
+    def note(self, step: ToWrite) -> None:
+        """Note an order under votes, so that they serve once whatever is put back in the database."""
+        if isinstance(step.tally, ballots.Tally) and not isinstance(step.record, VoteRecord):
+            self._signer.claims.claim(self._id, step.tally.until)
 
-def _of_voted(judged: Judged, tally: Tally, fresh: Counted, outcome: Voted) -> VoteRecord:
+    def take_back(self) -> None:
+        """Take that back: nothing was written."""
+        if self._signer.claims.is_claimed(self._id):
+            self._signer.claims.release(self._id)
+
+
+def _of_voted(judged: Judged, tally: ballots.Tally, fresh: ballots.Counted, outcome: Voted) -> VoteRecord:
     """The record of one vote of too few."""
     attempt, caller = judged.attempt, judged.attempt.call.caller
     answer = packed(outcome)

@@ -10,14 +10,14 @@ from custody.worker.judging import Judging
 from custody.worker.sealing import Context
 from signer import authority
 from signer.authority_seals import credentials_in
+from signer.context import Signer
 from signer.direct import Direct
 from signer.ledger import Facts, UsedSignatures
 from signer.signed_request import Evidence
 from signer.signing_attempt import Authorization, Outcome, SigningAttempt, Way
-from signer.signing_state import SigningState
 
 
-def way_of(signer: SigningState, evidence: Evidence | None) -> Way:
+def way_of(signer: Signer, evidence: Evidence | None) -> Way:
     """How an order came, by what was shown of signers."""
     return Direct(signer) if evidence is None else Authorized(signer, evidence)
 
@@ -28,13 +28,14 @@ class Authorized(Direct):
     is_plain: ClassVar[bool] = False
     needs_authority = True
 
-    def __init__(self, signer: SigningState, evidence: Evidence) -> None:
+    def __init__(self, signer: Signer, evidence: Evidence) -> None:
         super().__init__(signer)
+        self._authority = signer
         self._evidence = evidence
 
     def authorize(self, attempt: SigningAttempt, facts: Facts, judging: Judging) -> Authorization:
         """Check who was shown against the agent's sealed set; raises what is missing."""
-        signer, ref = self._signer, attempt.ref
+        signer, ref = self._authority, attempt.ref
         authority.check_switches(self._evidence, judging.mfa)
         whole = signer.authority.open(
             ref.tenant, ref.agent, facts.incarnation, facts.authority_version, facts.authority or ""
@@ -50,7 +51,7 @@ class Authorized(Direct):
         return authority.used(self._evidence, attempt.call.caller.principal, attempt.call.key)
 
 
-def _credential(signer: SigningState, ref: AgentRef, facts: Facts, name: str) -> bytes | None:
+def _credential(signer: Signer, ref: AgentRef, facts: Facts, name: str) -> bytes | None:
     """What a signer signs or is shown with, opened; None where there is none."""
     sealed = credentials_in(facts.authority or "").get(name)
     if sealed is None:

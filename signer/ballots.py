@@ -1,7 +1,6 @@
 """What a vote consists of, and the votes on one matter that count."""
 
 from datetime import UTC, datetime
-from typing import NamedTuple
 
 import msgspec
 
@@ -20,6 +19,11 @@ class GivenVote(msgspec.Struct, frozen=True):
     key_id: str
     evidence: Evidence
     latest: datetime | None
+
+    @property
+    def by(self) -> tuple[str, str]:
+        """The person and the key."""
+        return self.user, self.key_id
 
 
 def given_vote(user: str, vote: Vote, latest: datetime | None) -> GivenVote:
@@ -52,21 +56,6 @@ class Ballot(msgspec.Struct, frozen=True, array_like=True):
     role: Role
     member_since: datetime
     membership_mac: str
-
-
-class Break(NamedTuple):
-    """What the operator said of a version of the rules."""
-
-    version: int | None
-    effective_at: datetime | None
-    mac: bytes | None
-
-
-class Read(msgspec.Struct, frozen=True):
-    """Everything that votes are counted from."""
-
-    broken: Break
-    ballots: list[Ballot]
 
 
 class Counted(msgspec.Struct, frozen=True):

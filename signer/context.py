@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from custody.policies.kinds import PolicyRule
 from custody.worker.token_keys import Minter
 from signer.audit_journal import AuditLog
+from signer.authority_seals import AuthoritySeals
+from signer.claims import Claims
 from signer.commits import Commits
 from signer.rotation.keys import MasterKeys
 from signer.settings import ImportFlags
@@ -19,6 +21,8 @@ class Signer(SigningState):
     keys: MasterKeys
     minter: Minter
     audit_log: AuditLog
+    authority: AuthoritySeals
+    claims: Claims
     agent_put_replaces: bool
     allow_broad_secret_routes: bool
     allow_cookie_injection: bool

@@ -22,7 +22,7 @@ from custody.protocol.signer.orders import NeedsPreparation, Signed
 from custody.protocol.signer.refusals import Busy
 from custody.worker.agent_queues import TooManyWaiting
 from custody.worker.proofs import ProvenAgent, ProvenSession, ProvenTenant
-from signer import ballots, ledger, votes
+from signer import broken_quorums, ledger
 from signer.evaluate import evaluate
 from signer.kept_state import Since, State, is_plain
 from signer.ledger import Facts, Guard, ProposalRecord, Question, Record, VoteRecord
@@ -136,7 +136,7 @@ async def _attempt_locked(signer: SigningState, attempt: SigningAttempt) -> Answ
             if not isinstance(step, ToWrite):
                 return step
             with _counted(signer, attempt, step) as held:
-                result = await _claimed_write(signer, connection, attempt, step)
+                result = await _noted_write(connection, attempt, step)
                 if result == "done":
                     held.keep()
     except DatabaseAway:
@@ -253,36 +253,32 @@ async def _replayed(signer: SigningState, attempt: SigningAttempt) -> Answered[O
     return written
 
 
-async def read_quorum(connection: Any, attempt: SigningAttempt, facts: Facts | None) -> ballots.Read | None:
+async def read_quorum(connection: Any, attempt: SigningAttempt, facts: Facts | None) -> broken_quorums.Read | None:
     """What the rules need to know of votes, where they may ask for some; after the version that the write compares."""
-    if facts is None or not votes.names_votes(facts.rules):
+    if facts is None or not broken_quorums.names_votes(facts.rules):
         return None
-    claim, ref = attempt.claim, attempt.ref
-    subject = None if claim is None else ("approval", claim.approval_id)
-    return await votes.read(connection, ref.tenant, ref.agent, subject, claim.vote if claim else None)
+    ref, way = attempt.ref, attempt.way
+    return await broken_quorums.read(connection, ref.tenant, ref.agent, way.subject, way.voter)
 
 
 async def _written_now(signer: SigningState, attempt: SigningAttempt, step: ToWrite) -> str:
     signer.kept.forget(attempt.ref)
     async with signer.pool.acquire() as connection:
-        return await _claimed_write(signer, connection, attempt, step)
+        return await _noted_write(connection, attempt, step)
 
 
-async def _claimed_write(signer: SigningState, connection: Any, attempt: SigningAttempt, step: ToWrite) -> str:
-    """The write; one under votes is noted beside the database first, so that they serve once whatever is put back."""
-    claim = attempt.claim
-    if claim is None or step.tally is None or isinstance(step.record, VoteRecord):
-        return await _write(connection, attempt, step)
-    signer.claims.claim(claim.approval_id, step.tally.until)
+async def _noted_write(connection: Any, attempt: SigningAttempt, step: ToWrite) -> str:
+    """The write; what its way notes beside the database is taken back where nothing was written."""
+    attempt.way.note(step)
     try:
         result = await _write(connection, attempt, step)
     except asyncpg.PostgresError as problem:
         # The database answered, so nothing of it was written; a connection that broke answers nothing.
         if not isinstance(problem, asyncpg.PostgresConnectionError):
-            signer.claims.release(claim.approval_id)
+            attempt.way.take_back()
         raise
     if result != "done":
-        signer.claims.release(claim.approval_id)
+        attempt.way.take_back()
     return result
 
 
@@ -324,8 +320,8 @@ async def _after_broken_commit(
                 if not (found := await _found(connection, attempt, step)):
                     await ledger.raise_version(connection, attempt.ref)
             signer.counters["broken_commits"] += 1
-            if not found and attempt.claim is not None and signer.claims.is_claimed(attempt.claim.approval_id):
-                signer.claims.release(attempt.claim.approval_id)
+            if not found:
+                attempt.way.take_back()
             return _settled(signer, attempt, step, "done" if found else "stale")
         except (*DatabaseAway, asyncpg.PostgresError):
             if asyncio.get_running_loop().time() > deadline:

@@ -8,7 +8,6 @@ from typing import Any
 import msgspec
 
 from custody.chains.evm.family import EVM_NATIVE, coin_of
-from custody.identity.assertions import Matter
 from custody.kit import ids
 from custody.kit.answers import Answered
 from custody.kit.errors import Frozen
@@ -23,28 +22,30 @@ from custody.protocol.refusals import BadProof, IdempotencyMismatch, TokenRevoke
 from custody.protocol.signer.orders import NeedsPreparation, Queued, Refused, Signed
 from custody.protocol.signer.refusals import (
     AgentAbsent,
-    ApprovalResolved,
     AuthorityTampered,
     KeyTampered,
     PolicyTampered,
-    VoteRefused,
 )
 from custody.worker.judging import Judging
 from custody.worker.proofs import ProvenAgent
 from custody.worker.sealing import Context, Tampered
-from signer import ballots, bitcoin_seals, ledger, record, votes
+from signer import bitcoin_seals, broken_quorums, ledger, record
 from signer.ledger import Facts
 from signer.orders.kind import Final, NeedsNode, taken_over
-from signer.policies import RuleSet
 from signer.rollback_journal import RolledBack
-from signer.signing_attempt import Judged, Outcome, SigningAttempt, Step, ToWrite, decode_outcome
+from signer.signing_attempt import Judged, Outcome, SigningAttempt, Step, Tally, ToWrite, decode_outcome
 from signer.signing_state import SigningState
 
 log = logger(__name__)
 
 
 def evaluate(
-    signer: SigningState, attempt: SigningAttempt, facts: Facts | None, quorum: ballots.Read | None, *, locked: bool
+    signer: SigningState,
+    attempt: SigningAttempt,
+    facts: Facts | None,
+    quorum: broken_quorums.Read | None,
+    *,
+    locked: bool,
 ) -> Step | None:
     """Everything between the read and the write: no waiting, no I/O, nothing released.
 
@@ -70,7 +71,7 @@ def evaluate(
 
 
 def evaluate_policies(
-    signer: SigningState, attempt: SigningAttempt, facts: Facts, quorum: ballots.Read | None, *, locked: bool
+    signer: SigningState, attempt: SigningAttempt, facts: Facts, quorum: broken_quorums.Read | None, *, locked: bool
 ) -> Judged | None:
     """What the policies say of an order, whether it is signed then or only asked about; None as above.
 
@@ -107,7 +108,11 @@ def evaluate_policies(
         psbt, name = facts.psbt, attempt.draft.psbt.account if attempt.draft.psbt else ""
         bitcoin_seals.check(signer.sealer, attempt.ref, facts.incarnation, name, psbt)
     decoded = attempt.kind.effects(attempt.draft, facts)
-    rules, tally = _tallied(signer, attempt, facts, rules, quorum)
+    ref = attempt.ref.tenant, attempt.ref.agent, facts.incarnation
+    if quorum is not None and broken_quorums.is_broken(signer, ref, facts.policy_version, quorum.broken, facts.now):
+        # The hash stays that of the set as it is stored.
+        rules = msgspec.structs.replace(rules, rules=broken(rules.rules))
+    tally = attempt.way.count_votes(attempt, facts, enabled_quorums(rules.rules), quorum)
     against = _judged_facts(signer, attempt, facts, judging, tally)
     if authorization is None:
         verdict = judge(rules.rules, decoded.subject, against)
@@ -115,28 +120,6 @@ def evaluate_policies(
         verdict = narrowed(rules.rules, decoded.subject, against, authorization.policy_ids)
     said = None if authorization is None else authorization.text
     return Judged(attempt, facts, decoded, verdict, rules, against, judging.auto_expire_seconds, tally, said)
-
-
-def _tallied(
-    signer: SigningState, attempt: SigningAttempt, facts: Facts, rules: RuleSet, quorum: ballots.Read | None
-) -> tuple[RuleSet, ballots.Tally | None]:
-    """The rules, without quorums that the operator broke, and the votes on the approval; None where none are asked."""
-    claim = attempt.claim
-    ref = attempt.ref.tenant, attempt.ref.agent, facts.incarnation
-    if quorum is not None and votes.is_broken(signer, ref, facts.policy_version, quorum.broken, facts.now):
-        # The hash stays that of the set as it is stored.
-        rules = msgspec.structs.replace(rules, rules=broken(rules.rules))
-    quorums = enabled_quorums(rules.rules)
-    if claim is None or not quorums:
-        if claim is not None and claim.vote is not None:
-            raise VoteRefused("No rule of this agent asks for votes now: approve without one.")
-        return rules, None
-    if signer.claims.is_claimed(claim.approval_id):
-        # Its votes were used: what lets it wait again was put back in the database.
-        raise ApprovalResolved("This approval was signed under its votes already; the agent must send a new request.")
-    matter = Matter("approval", attempt.ref.tenant, claim.approval_id, attempt.tx_id, attempt.draft.digest.hex())
-    given = quorum.ballots if quorum is not None else []
-    return rules, votes.tally(signer, matter, given, quorums, facts.now, claim.vote)
 
 
 def admit(attempt: SigningAttempt, facts: Facts | None) -> tuple[Facts, Outcome | None]:
@@ -159,7 +142,7 @@ def admit(attempt: SigningAttempt, facts: Facts | None) -> tuple[Facts, Outcome 
 
 
 def _judged_facts(
-    signer: SigningState, attempt: SigningAttempt, facts: Facts, judging: Judging, tally: ballots.Tally | None
+    signer: SigningState, attempt: SigningAttempt, facts: Facts, judging: Judging, tally: Tally | None
 ) -> JudgedFacts:
     """The ledger's figures as the judge sees them: a slot that is taken over does not count twice."""
     spend = {asset: Spend(day, week) for asset, (day, week) in facts.spend.items()}

@@ -17,7 +17,7 @@ from custody.kit.cache import Cache
 from custody.kit.refs import AgentRef
 from custody.policies.parts import counted
 from custody.worker.proofs import ProvenAgent
-from signer import ballots
+from signer import broken_quorums
 from signer.ledger import Facts, Record
 from signer.record import hour_of, last_hour
 from signer.signing_attempt import SigningAttempt
@@ -57,7 +57,7 @@ class State(msgspec.Struct, frozen=True):
     facts: Facts
     since: Since
     # What the rules need to know of votes; such state is never kept, for no version vouches for it.
-    quorum: ballots.Read | None = None
+    quorum: broken_quorums.Read | None = None
 
 
 class KeptStates:

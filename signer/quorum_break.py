@@ -14,7 +14,7 @@ from custody.worker.acts import operating_in, tell
 from custody.worker.call import Call
 from custody.worker.proofs import ProvenPlatform
 from custody.worker.sealing import Tampered
-from signer import votes
+from signer import broken_quorums
 from signer.context import Signer
 from signer.policies import RuleSet, row_of
 from signer.rollback_journal import RolledBack
@@ -46,7 +46,7 @@ async def break_quorum(signer: Signer, message: BreakQuorum, call: Call[ProvenPl
             if not enabled_quorums(rules.rules):
                 raise NoQuorum
             ends = row["now"] + AFTER
-            mac = votes.seal_break(signer, ref, version, ends)
+            mac = broken_quorums.seal_break(signer, ref, version, ends)
             await connection.execute(_PUT, message.tenant, message.agent, version, ends, mac)
         told = clock.iso(ends) if ends is not None else None
         await tell(connection, call, "quorum.broken", "agent", message.agent, effectiveAt=told, canceled=message.cancel)

@@ -35,7 +35,7 @@ from custody.worker.call import Call
 from custody.worker.idempotency import packed
 from custody.worker.proofs import ProvenAgent, ProvenAppClient, ProvenSession, ProvenTenant
 from custody.worker.sealing import Tampered
-from signer import ballots, quorum_rules, votes
+from signer import ballots, broken_quorums, quorum_rules, votes
 from signer.context import Signer
 from signer.intents.claims import Claimed, StaleState
 from signer.policies import row_of
@@ -230,10 +230,10 @@ async def _judge_votes(
     ref = caller.tenant, change.agent, str(row["incarnation"])
     said = None
     if quorums:
-        subject = ("policies", change.agent) if change.given else None
-        read = await votes.read(connection, caller.tenant, change.agent, subject, change.given)
-        said = read.broken if votes.is_whole(signer, ref, version, read.broken) else None
-        if votes.is_broken(signer, ref, version, read.broken, row["now"]):
+        subject, voter = (("policies", change.agent), change.given.by) if change.given else (None, None)
+        read = await broken_quorums.read(connection, caller.tenant, change.agent, subject, voter)
+        said = read.broken if broken_quorums.is_whole(signer, ref, version, read.broken) else None
+        if broken_quorums.is_broken(signer, ref, version, read.broken, row["now"]):
             quorums = ()
         elif change.given is None:
             _keeps_quorum(signer, old, change.new)
@@ -294,7 +294,7 @@ async def _write(
                     raise _Moved
             if result == "done" and ballot.waiting is not None:
                 # Otherwise a key of the tenant's could put the operator off for ever, by changes that only tighten.
-                mac = votes.seal_break(signer, (tenant, agent, incarnation), version, ballot.waiting)
+                mac = broken_quorums.seal_break(signer, (tenant, agent, incarnation), version, ballot.waiting)
                 await connection.execute(_PUT_BREAK, tenant, agent, version, ballot.waiting, mac)
     except _Moved:
         return "stale"

@@ -11,15 +11,15 @@ from custody.worker.call import Call
 from custody.worker.proofs import ProvenAgent, ProvenSession
 from signer import signed_request
 from signer.authorized import way_of
+from signer.context import Signer
 from signer.decide import settle
 from signer.orders.kind import Inputs
 from signer.signing_attempt import Outcome, SigningAttempt
-from signer.signing_state import SigningState
 from signer.waiting import Waiter
 
 
 async def sign_order(
-    signer: SigningState, message: SignOrder, call: Call[ProvenAgent] | Call[ProvenSession]
+    signer: Signer, message: SignOrder, call: Call[ProvenAgent] | Call[ProvenSession]
 ) -> Answered[Decided]:
     """Judge an order by the agent's sealed policies, then sign, queue or refuse it.
 
@@ -40,7 +40,7 @@ async def sign_order(
 
 
 def _waiter(
-    signer: SigningState,
+    signer: Signer,
     call: Call[ProvenAgent] | Call[ProvenSession],
     message: SignOrder,
     attempt: Callable[[], SigningAttempt],

@@ -2,14 +2,16 @@
 
 import hmac
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from datetime import datetime
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Protocol
 
 import msgspec
 
 from custody.kit.answers import Answered
 from custody.kit.refs import AgentRef
 from custody.policies.budgets import Budget, budgets
+from custody.policies.kinds.approval_quorum import ApprovalQuorum
 from custody.policies.types import Facts as JudgedFacts
 from custody.policies.types import Left, Verdict
 from custody.protocol.signer.orders import BatchSigned, Decided, Proposed, Queued, Refused, Signed, Voted
@@ -17,9 +19,9 @@ from custody.protocol.signer.refusals import ReferenceTaken
 from custody.worker.call import Call
 from custody.worker.judging import Judging
 from custody.worker.proofs import ProvenAgent, ProvenSession, ProvenTenant
-from signer.ballots import GivenVote, Tally
+from signer import broken_quorums
 from signer.intents.steps import NO_STEP, StepRow
-from signer.ledger import Facts, ProposalRecord, Record, UsedSignatures, VoteRecord
+from signer.ledger import Facts, ProposalRecord, Record, UsedSignatures, VoteRecord, Voters
 from signer.orders.kind import AnyKind, Decoded, Draft
 from signer.policies import RuleSet
 
@@ -33,7 +35,6 @@ class Claim(msgspec.Struct, frozen=True):
     approval_id: str
     requested_at: datetime
     comment: str | None = None
-    vote: GivenVote | None = None
     # By whom the order was authorised when it was asked for, as its row says under the approval's MAC.
     authorization: str | None = None
 
@@ -43,6 +44,20 @@ class Authorization(msgspec.Struct, frozen=True):
 
     text: str
     policy_ids: tuple[str, ...]
+
+
+class Tally(Protocol):
+    """The votes on an order that count."""
+
+    @property
+    def votes(self) -> frozenset[tuple[str, str]]:
+        """By person and fingerprint of the key, as rules count them."""
+
+    def voters(self) -> Voters | None:
+        """Give what the write looks at again; None without a vote."""
+
+    def text(self) -> str | None:
+        """Write them as a receipt shows them; None without one."""
 
 
 class SigningAttempt(msgspec.Struct, frozen=True, kw_only=True):
@@ -121,6 +136,9 @@ class Way(ABC):
     is_told_by_order: ClassVar[bool] = True
     # The approval that it claims.
     claim: Claim | None = None
+    # Votes on what are asked for (its kind and id), and by whom and with which key one is given now.
+    subject: tuple[str, str] | None = None
+    voter: tuple[str, str] | None = None
     # Whether signers were shown, now or when the order was queued: then their set is read.
     needs_authority: bool = False
 
@@ -142,6 +160,16 @@ class Way(ABC):
         """
         return None
 
+    def count_votes(
+        self,
+        attempt: SigningAttempt,
+        facts: Facts,
+        quorums: Sequence[ApprovalQuorum],
+        read: broken_quorums.Read | None,
+    ) -> Tally | None:
+        """Count the votes that enabled rules ask for; None where nobody can vote on it."""
+        return None
+
     @abstractmethod
     def sign(self, judged: Judged) -> Step:
         """Do what comes of an order that the rules let be signed."""
@@ -157,3 +185,9 @@ class Way(ABC):
     def used(self, attempt: SigningAttempt, outcome: Outcome) -> UsedSignatures | None:
         """Name the signatures that the write uses up."""
         return None
+
+    def note(self, step: ToWrite) -> None:  # noqa: B027 - most note nothing
+        """Note beside the database, before the write, what must hold whatever is put back there."""
+
+    def take_back(self) -> None:  # noqa: B027
+        """Take back what was noted: nothing was written."""

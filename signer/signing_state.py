@@ -7,8 +7,6 @@ from custody.chains.table import ChainTable
 from custody.protocol.refusals import DatabaseRolledBack
 from custody.worker.state import Worker
 from signer.acknowledged_orders import AcknowledgedOrders
-from signer.authority_seals import AuthoritySeals
-from signer.claims import Claims
 from signer.cpu_throttle import CpuThrottle
 from signer.kept_state import KeptStates
 from signer.orders.kinds import OrderKinds
@@ -25,8 +23,6 @@ class SigningState(Worker):
 
     statement_keys: StatementKeys
     policies: PolicySeals
-    claims: Claims
-    authority: AuthoritySeals
     chains: ChainTable
     kinds: OrderKinds
     empty_policy: Literal["allow", "deny"]

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from custody.protocol.signer.orders import Signed
-from signer import ballots
+from signer import broken_quorums
 from signer.evaluate import evaluate
 from signer.kept_state import after, goes_with
 from signer.ledger import Facts, Record
@@ -36,7 +36,7 @@ def signs(step: object) -> bool:
 
 
 async def taken_along(
-    signer: SigningState, first: SigningAttempt, record: Record, facts: Facts, quorum: ballots.Read | None
+    signer: SigningState, first: SigningAttempt, record: Record, facts: Facts, quorum: broken_quorums.Read | None
 ) -> list[Taken]:
     """The orders that are signed with the first one, in their turn; what they were judged on is not written yet."""
     taken: list[Taken] = []
@@ -66,7 +66,7 @@ async def taken_along(
 
 
 def _judged(
-    signer: SigningState, first: SigningAttempt, waiter: Waiter, facts: Facts, quorum: ballots.Read | None
+    signer: SigningState, first: SigningAttempt, waiter: Waiter, facts: Facts, quorum: broken_quorums.Read | None
 ) -> Taken | None:
     try:
         attempt = waiter.make_attempt()

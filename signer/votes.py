@@ -6,7 +6,7 @@ its time is not up. Of its row nothing is believed but the evidence.
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -19,72 +19,17 @@ from custody.identity.assertions import (
     fingerprint,
 )
 from custody.identity.roles import ADMINS
-from custody.kit import clock
 from custody.policies.kinds.approval_quorum import ApprovalQuorum
-from custody.policies.quorum import TYPE, is_pinned
+from custody.policies.quorum import is_pinned
 from custody.protocol.signer.refusals import VoteRefused
 from custody.worker.sealing import Tampered, fields
-from signer.ballots import Ballot, Break, Counted, GivenVote, Read, Tally
-from signer.signing_state import SigningState
+from signer.ballots import Ballot, Counted, GivenVote, Tally
+from signer.context import Signer
 
 APPROVER_KEY_MAC: Final = "approver-key-mac"
-QUORUM_BREAK_MAC: Final = "quorum-break-mac"
-_READ = "SELECT * FROM quorum_read($1, $2, $3, $4, $5, $6)"
-_NO_BREAK: Final = (None, None, None)
 
 
 _read_ballots = msgspec.json.Decoder(list[Ballot]).decode
-
-
-def names_votes(rules: str | None) -> bool:
-    """Whether the stored text of a set may have a rule that asks for votes; what has none costs nothing more."""
-    return rules is not None and f'"{TYPE}' in rules
-
-
-async def read(
-    connection: Any, tenant: str, agent: str, subject: tuple[str, str] | None, vote: GivenVote | None = None
-) -> Read:
-    """The votes on a subject (its kind and id), the one given now among them, and what the operator said."""
-    kind, name = subject or (None, None)
-    row = await connection.fetchrow(
-        _READ, tenant, agent, kind, name, vote.user if vote else None, vote.key_id if vote else None
-    )
-    return Read(
-        Break(row["break_version"], row["break_effective"], row["break_mac"]),
-        _read_ballots(row["ballots"]) if row["ballots"] else [],
-    )
-
-
-def is_broken(signer: SigningState, ref: tuple[str, str, str], version: int, said: Break, now: datetime) -> bool:
-    """Whether the operator broke the quorums of this version of the rules, and a day has gone by.
-
-    `ref`: tenant, agent, incarnation. A row that is not the signer's own breaks nothing.
-    """
-    return said.effective_at is not None and said.effective_at <= now and is_whole(signer, ref, version, said)
-
-
-def is_whole(signer: SigningState, ref: tuple[str, str, str], version: int, said: Break) -> bool:
-    """Whether the operator said it of this version of the rules."""
-    if said.version != version or said.effective_at is None:
-        return False
-    tenant, agent, incarnation = ref
-    content = break_content(tenant, agent, incarnation, version, said.effective_at)
-    try:
-        signer.sealer.check_mac(said.mac, QUORUM_BREAK_MAC, tenant, content)
-    except Tampered:
-        return False
-    return True
-
-
-def seal_break(signer: SigningState, ref: tuple[str, str, str], version: int, effective_at: datetime) -> bytes:
-    """The MAC of what the operator says."""
-    tenant, agent, incarnation = ref
-    return signer.sealer.mac(QUORUM_BREAK_MAC, tenant, break_content(tenant, agent, incarnation, version, effective_at))
-
-
-def break_content(tenant: str, agent: str, incarnation: str, version: int, effective_at: datetime) -> bytes:
-    """What the MAC of a break is made over."""
-    return fields("quorum-break", tenant, agent, incarnation, version, clock.unix_microseconds(effective_at))
 
 
 def key_content(  # noqa: PLR0913 - everything that a key is
@@ -101,9 +46,9 @@ def revoked_name(tenant: str, public_key: bytes) -> str:
 
 
 def tally(
-    signer: SigningState,
+    signer: Signer,
     matter: Matter,
-    ballots: Sequence[Ballot],
+    ballots: str | None,
     quorums: Sequence[ApprovalQuorum],
     now: datetime,
     vote: GivenVote | None,
@@ -111,7 +56,7 @@ def tally(
     """Count the votes; VoteRefused where the one that is given now does not count."""
     counted: dict[str, Counted] = {}
     fresh: Counted | None = None
-    for ballot in ballots:
+    for ballot in _read_ballots(ballots) if ballots else ():
         given = vote if ballot.voted_at is None else None
         try:
             one = _counted(signer, matter, ballot, quorums, now, given)
@@ -127,7 +72,7 @@ def tally(
 
 
 def _counted(
-    signer: SigningState,
+    signer: Signer,
     matter: Matter,
     ballot: Ballot,
     quorums: Sequence[ApprovalQuorum],
@@ -160,7 +105,7 @@ def _check_times(until: int, now: datetime, given: GivenVote | None) -> None:
         raise NotAVote("it would last longer than the item waits")
 
 
-def _trusted_key(signer: SigningState, tenant: str, ballot: Ballot) -> bytes:
+def _trusted_key(signer: Signer, tenant: str, ballot: Ballot) -> bytes:
     public_key = bytes.fromhex(ballot.public_key)
     content = key_content(
         tenant, ballot.key_id, ballot.key_user, ballot.rp_id, ballot.credential_id, public_key, revoked=ballot.revoked

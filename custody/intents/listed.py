@@ -8,7 +8,7 @@ from msgspec import UNSET, Meta, UnsetType
 from custody.intents.types import Intent
 from custody.kit.described import described
 from custody.kit.shapes import AgentId, Offset
-from custody.protocol.signer.intents import IntentStatus, IntentType
+from custody.protocol.signer.intent_words import IntentStatus, IntentType
 
 # A payload or a result beyond so many bytes is left out of a list.
 MAX_LISTED_BYTES: Final = 2_048

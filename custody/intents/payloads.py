@@ -19,7 +19,7 @@ from custody.kit.shapes import ChainId, DisplayName, Uuid
 from custody.kit.spellings import AliasConflict
 from custody.policies.kinds import PolicyRule
 from custody.policies.types import PolicyId
-from custody.protocol.signer.intents import IntentType
+from custody.protocol.signer.intent_words import IntentType
 
 TYPES: Final[tuple[IntentType, ...]] = get_args(IntentType)
 # Only a person proposes these: they change who may do what.

@@ -9,7 +9,7 @@ from custody.kit.described import Id, Instant, described
 from custody.kit.errors import Invalid
 from custody.kit.shapes import AgentId, Digest, DisplayName, Reason
 from custody.policies.types import Result
-from custody.protocol.signer.intents import IntentStatus, IntentType
+from custody.protocol.signer.intent_words import IntentStatus, IntentType
 
 MAX_TTL_SECONDS = 7 * 24 * 3600
 DEFAULT_TTL_SECONDS = 72 * 3600

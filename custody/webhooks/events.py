@@ -12,7 +12,7 @@ import msgspec
 from custody.chains.kinds import Kind
 from custody.kit.described import Id, Instant, described
 from custody.policies.types import Result, Window
-from custody.protocol.signer.intents import IntentStatus, IntentType
+from custody.protocol.signer.intent_words import IntentStatus, IntentType
 from custody.webhooks.payload import Payload, UserUnlinkedAccount
 
 # The payload is built on the path of every order: encoded once, as the bytes that a delivery sends.

@@ -12,6 +12,7 @@ from custody.worker.act import act
 from custody.worker.idempotency import packed
 from signer import record
 from signer.authorized import Authorized
+from signer.context import Signer
 from signer.intents import seals
 from signer.intents.sealed import Sealed
 from signer.ledger import ProposalRecord
@@ -24,7 +25,7 @@ from signer.signing_state import SigningState
 class Proposal(Authorized):
     """A batch of calls, judged now to say no at once; whatever the amounts, a person authorises it."""
 
-    def __init__(self, signer: SigningState, evidence: Evidence, tx_ids: tuple[str, ...]) -> None:
+    def __init__(self, signer: Signer, evidence: Evidence, tx_ids: tuple[str, ...]) -> None:
         super().__init__(signer, evidence)
         self._tx_ids = tx_ids
 

@@ -12,7 +12,8 @@ import msgspec
 from custody.intents.payloads import POLICY, SIGNING
 from custody.intents.types import MAX_RESULT_BYTES
 from custody.kit.errors import Frozen
-from custody.protocol.signer.intents import AuthorizeIntent, CloseIntent, ExpireIntent, IntentMoved, IntentStatus
+from custody.protocol.signer.intent_words import IntentStatus
+from custody.protocol.signer.intents import AuthorizeIntent, CloseIntent, ExpireIntent, IntentMoved
 from custody.protocol.signer.orders import Moved
 from custody.protocol.signer.refusals import (
     AgentAbsent,

@@ -18,13 +18,13 @@ from custody.kit.answers import Answered
 from custody.kit.errors import Frozen, Invalid, NotFound
 from custody.kit.logs import logger
 from custody.kit.refs import AgentRef
+from custody.protocol.signer.intent_words import IntentStatus
 from custody.protocol.signer.intents import (
     AskNode,
     ExecuteIntent,
     FinishIntent,
     IntentExecuted,
     IntentMoved,
-    IntentStatus,
     IntentStays,
 )
 from custody.protocol.signer.orders import BatchSigned, NeedsPreparation, Refused, Signed

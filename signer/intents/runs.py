@@ -8,7 +8,7 @@ import msgspec
 from custody.kit.answers import Answered
 from custody.policies.moved import moved
 from custody.policies.types import Spend
-from custody.protocol.signer.intents import IntentStatus
+from custody.protocol.signer.intent_words import IntentStatus
 from custody.protocol.signer.orders import BatchSigned, NeedsPreparation, Refused, Signed
 from custody.protocol.signer.refusals import ReferenceTaken
 from custody.worker.idempotency import packed

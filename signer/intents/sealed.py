@@ -7,7 +7,7 @@ from typing import Any, Self
 import msgspec
 
 from custody.kit import clock
-from custody.protocol.signer.intents import IntentStatus, IntentType
+from custody.protocol.signer.intent_words import IntentStatus, IntentType
 from custody.worker.sealing import fields
 
 INTENT_MAC = "intent-mac"

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from custody.kit.logs import logger
-from custody.protocol.signer.intents import IntentStatus
+from custody.protocol.signer.intent_words import IntentStatus
 from custody.protocol.signer.refusals import IntentAbsent, IntentTampered
 from custody.webhooks import events
 from custody.webhooks.payload import emitted

@@ -15,6 +15,7 @@ from custody.worker.token_keys import kid_of, public_of
 from signer import statement_keys
 from signer.authority_seals import AUTHORITY_MAC, content_of_set
 from signer.bitcoin_seals import ACCOUNT_MAC, account_content
+from signer.broken_quorums import QUORUM_BREAK_MAC, break_content
 from signer.credentials import ROUTE_MAC, place
 from signer.imports import PRIVATE_HALF, place_of
 from signer.intents.sealed import INTENT_MAC
@@ -22,7 +23,7 @@ from signer.intents.sealed import Sealed as Intent
 from signer.policies import POLICY_MAC, content_of_stored
 from signer.record import APPROVAL_MAC, approval_content
 from signer.signers import CREDENTIAL, credential_place
-from signer.votes import APPROVER_KEY_MAC, QUORUM_BREAK_MAC, break_content, key_content
+from signer.votes import APPROVER_KEY_MAC, key_content
 from signer.wallets.built_in import KEYS, address_of
 
 # Each owner kind of a sealed value, with its purposes.

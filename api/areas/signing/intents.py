@@ -35,6 +35,7 @@ from custody.kit.tasks import run_to_completion
 from custody.kit.validation import explain
 from custody.policies.rules import invalid_rule
 from custody.ports import Ports
+from custody.protocol.signer.intent_words import IntentType
 from custody.protocol.signer.intents import (
     AskNode,
     AuthorizeIntent,
@@ -44,7 +45,6 @@ from custody.protocol.signer.intents import (
     FinishIntent,
     IntentExecuted,
     IntentStays,
-    IntentType,
 )
 from custody.protocol.signer.refusals import AgentAbsent
 

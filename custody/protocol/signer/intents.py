@@ -10,20 +10,9 @@ from custody.identity.roles import ADMINS, BUILDERS
 from custody.kit.shapes import AgentId, Digest, DisplayName, Reason, TenantId, Uuid
 from custody.policies.types import Result, Room
 from custody.protocol.command import AGENT, SESSION, TENANT, Command, command
+from custody.protocol.signer.intent_words import IntentType
 from custody.protocol.signer.orders import Moved, NeedsPreparation, Proposed, Refused, Signed
 
-IntentType = Literal[
-    "rpc",
-    "transfer",
-    "wallet_update",
-    "policy_update",
-    "policy_rule_create",
-    "policy_rule_delete",
-    "policy_rule_update",
-    "quorum_update",
-    "wallet_action",
-]
-IntentStatus = Literal["pending", "authorized", "executing", "executed", "failed", "rejected", "canceled", "expired"]
 # Words of the caller's own, looked at nowhere.
 _Word = Annotated[str, Meta(min_length=1, max_length=128)]
 
