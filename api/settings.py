@@ -10,7 +10,16 @@ import msgspec
 
 from custody.chains import node_shares, prices, table
 from custody.identity.oidc_provider import SECRET_PREFIX
-from custody.kit import environment, metrics_address, name_server, oauth_endpoints, quota_settings, quotas, server_urls
+from custody.kit import (
+    environment,
+    metrics_address,
+    name_server,
+    networks,
+    oauth_endpoints,
+    quota_settings,
+    quotas,
+    server_urls,
+)
 from custody.kit.oauth_endpoints import OAuthName
 from custody.tenants import presets
 
@@ -123,7 +132,7 @@ def read(source: Mapping[str, str] = os.environ) -> Settings:
         sms_per_hour=environment.integer(source, "SERVICE_SMS_MAX_PER_HOUR", 100),
         require_request_expiry=environment.flag(source, "SERVICE_REQUIRE_REQUEST_EXPIRY", default=False),
         require_auth_signature=environment.flag(source, "SERVICE_REQUIRE_AUTH_SIGNATURE", default=False),
-        trusted_proxies=tuple(environment.networks(source, "SERVICE_TRUSTED_PROXIES")),
+        trusted_proxies=tuple(networks.read(source, "SERVICE_TRUSTED_PROXIES")),
         pool_size=environment.integer(source, "SERVICE_API_CONNECTIONS", 8, low=1, high=64),
         drain_seconds=environment.integer(source, "SERVICE_API_DRAIN_SECONDS", 0, high=60),
         workers=environment.integer(source, "SERVICE_API_WORKERS", 1, low=1, high=64),

@@ -16,13 +16,13 @@ from embit.script import Script
 from embit.transaction import Transaction, TransactionInput, TransactionOutput
 
 from custody.chains.bitcoin import psbt as psbts
+from custody.chains.bitcoin.bounds import Bounds
 from custody.chains.bitcoin.finalise import finalise
 from custody.chains.bitcoin.keys import account_of, child, root_of
 from custody.chains.bitcoin.scope import parse_scope
 from custody.chains.bitcoin.scripts import script_of
 from custody.chains.bitcoin.sign import sign
 from custody.chains.bitcoin.spends import prove
-from custody.chains.bitcoin.types import Bounds
 from signer.orders.psbt_second_reader import compare
 
 SIZES = (2, 100)

@@ -9,7 +9,7 @@ from custody.protocol.identity.tenants import (
     VouchedTenant,
 )
 from custody.worker.call import Call
-from custody.worker.proofs import Proven, ProvenAgent, ProvenAppClient, ProvenPlatform, ProvenSession
+from custody.worker.proven import Proven, ProvenAgent, ProvenAppClient, ProvenPlatform, ProvenSession
 from identity.administration import api_keys
 from identity.context import Identity
 

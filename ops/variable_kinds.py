@@ -17,7 +17,7 @@ from custody.credentials.aliases import parse_aliases
 from custody.credentials.patterns import InvalidPattern, compile_host
 from custody.identity import login_redirects
 from custody.kit import environment as read
-from custody.kit import metrics_address, name_server, oauth_endpoints, quota_settings, server_urls
+from custody.kit import metrics_address, name_server, networks, oauth_endpoints, quota_settings, server_urls
 from custody.kit.environment import BadSetting
 from custody.policies import user_wallets
 from custody.tenants import presets
@@ -146,7 +146,7 @@ UIDS: Final = Kind("uids", lambda source, _: places.unused_uid_base(source))
 PEERS: Final = Kind("peers", lambda source, _: read.peer_uids(source))
 ALIASES: Final = Kind("aliases", _aliases)
 HOSTS: Final = Kind("hosts", _hosts)
-NETWORKS: Final = Kind("networks", read.networks)
+NETWORKS: Final = Kind("networks", networks.read)
 PUBLIC_URL: Final = Kind("public url", _public_url)
 DATABASE: Final = Kind("database", _database)
 METRICS_HOST: Final = Kind("metrics host", lambda source, _: metrics_address.host(source))

@@ -32,7 +32,7 @@ from custody.worker.acts import acting, remember, tell
 from custody.worker.agent_queues import TooManyWaiting
 from custody.worker.call import Call
 from custody.worker.idempotency import IdempotencyRace, earlier, packed
-from custody.worker.proofs import ProvenSession, ProvenTenant
+from custody.worker.proven import ProvenSession, ProvenTenant
 from custody.worker.sealing import Context
 from signer import quorum_rules
 from signer.context import Signer

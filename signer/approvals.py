@@ -25,7 +25,7 @@ from custody.worker.act import act
 from custody.worker.agent_queues import TooManyWaiting
 from custody.worker.call import Call
 from custody.worker.idempotency import packed
-from custody.worker.proofs import ProvenSession, ProvenTenant
+from custody.worker.proven import ProvenSession, ProvenTenant
 from signer import replace, stored_order
 from signer.approved import Approved
 from signer.ballots import GivenVote, given_vote

@@ -36,9 +36,7 @@ class Approved(Way):
     def __init__(self, signer: Signer, claim: Claim, vote: ballots.GivenVote | None) -> None:
         self._signer = signer
         self._vote = vote
-        self._id = claim.approval_id
-        self._authorization = claim.authorization
-        self.claim = claim
+        self.claim = self._claim = claim
         self.needs_authority = claim.authorization is not None
         self.subject = ("approval", claim.approval_id)
         self.voter = None if vote is None else vote.by
@@ -49,7 +47,7 @@ class Approved(Way):
 
     def authorize(self, attempt: SigningAttempt, facts: Facts, judging: Judging) -> Authorization | None:
         """Ask whether those who authorised it then still may."""
-        earlier, ref = self._authorization, attempt.ref
+        earlier, ref = self._claim.authorization, attempt.ref
         if earlier is None:
             return None
         whole = self._signer.authority.open(
@@ -70,12 +68,14 @@ class Approved(Way):
             if self._vote is not None:
                 raise VoteRefused("No rule of this agent asks for votes now: approve without one.")
             return None
-        if self._signer.claims.is_claimed(self._id):
+        if self._signer.claims.is_claimed(self._claim.approval_id):
             # Its votes were used: what lets it wait again was put back in the database.
             raise ApprovalResolved(
                 "This approval was signed under its votes already; the agent must send a new request."
             )
-        matter = Matter("approval", attempt.ref.tenant, self._id, attempt.tx_id, attempt.draft.digest.hex())
+        matter = Matter(
+            "approval", attempt.ref.tenant, self._claim.approval_id, attempt.tx_id, attempt.draft.digest.hex()
+        )
         given = read.ballots if read is not None else None
         return votes.tally(self._signer, matter, given, quorums, facts.now, self._vote)
 
@@ -90,7 +90,7 @@ class Approved(Way):
             why = record.why_votes(verdict)
             return Answered(Refused(judged.attempt.tx_id, list(verdict.results), why, lacks_votes=True))
         have, need = standing(judged.rules.rules, tally.votes)
-        outcome = Voted(self._id, judged.attempt.tx_id, have, need, tally.given)
+        outcome = Voted(self._claim.approval_id, judged.attempt.tx_id, have, need, tally.given)
         return ToWrite(judged.facts, _of_voted(judged, tally, tally.fresh, outcome), outcome, tally)
 
     def refuse(self, judged: Judged) -> Step:
@@ -101,12 +101,12 @@ class Approved(Way):
     def note(self, step: ToWrite) -> None:
         """Note an order under votes, so that they serve once whatever is put back in the database."""
         if isinstance(step.tally, ballots.Tally) and not isinstance(step.record, VoteRecord):
-            self._signer.claims.claim(self._id, step.tally.until)
+            self._signer.claims.claim(self._claim.approval_id, step.tally.until)
 
     def take_back(self) -> None:
         """Take that back: nothing was written."""
-        if self._signer.claims.is_claimed(self._id):
-            self._signer.claims.release(self._id)
+        if self._signer.claims.is_claimed(self._claim.approval_id):
+            self._signer.claims.release(self._claim.approval_id)
 
 
 def _of_voted(judged: Judged, tally: ballots.Tally, fresh: ballots.Counted, outcome: Voted) -> VoteRecord:

@@ -19,7 +19,7 @@ from custody.protocol.signer.refusals import (
 )
 from custody.worker.acts import acting, remember, tell
 from custody.worker.call import Call
-from custody.worker.proofs import ProvenSession
+from custody.worker.proven import ProvenSession
 from signer.context import Signer
 from signer.votes import APPROVER_KEY_MAC, key_content, revoked_name
 

@@ -8,7 +8,7 @@ mended, and what was done.
 from custody.protocol.signer.operation import LogsMended, MendAuditLogs, MendedLog, RefusedLog
 from custody.worker.acts import operating, tell
 from custody.worker.call import Call
-from custody.worker.proofs import ProvenPlatform
+from custody.worker.proven import ProvenPlatform
 from signer.audit_journal import Stop
 from signer.audit_log import LOCK, NAME, Contradicted, known_head, sealed_or_stopped, stop
 from signer.context import Signer

@@ -22,7 +22,7 @@ from custody.protocol.signer.refusals import (
 from custody.worker.acts import acting
 from custody.worker.call import Call
 from custody.worker.idempotency import packed
-from custody.worker.proofs import ProvenSession
+from custody.worker.proven import ProvenSession
 from custody.worker.sealing import Tampered
 from signer.authority_seals import stored_of
 from signer.context import Signer

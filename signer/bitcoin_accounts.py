@@ -20,11 +20,12 @@ from custody.protocol.signer.bitcoin import FindBitcoinAddress, FoundBitcoinAddr
 from custody.protocol.signer.refusals import AgentAbsent, KeyTampered, TooManyAccounts
 from custody.worker.audited import declared
 from custody.worker.call import Call
-from custody.worker.proofs import ProvenAgent, ProvenTenant
+from custody.worker.proven import ProvenAgent, ProvenTenant
 from custody.worker.sealing import Context, Tampered
 from signer.agents import make_wallet
-from signer.bitcoin_seals import ACCOUNT_MAC, account_content, checked
+from signer.bitcoin_seals import ACCOUNT_MAC, account_content, check
 from signer.context import Signer
+from signer.ledger import PsbtFacts
 from signer.wallets.bitcoin import BITCOIN_KEYS
 
 log = logger(__name__)
@@ -64,7 +65,7 @@ async def find(
             _admit(caller, row)
             account, fingerprint = await _made(signer, connection, ref, scope, row, call)
     else:
-        account = checked(signer.sealer, ref, str(row["incarnation"]), scope.account_name, row)
+        account = _checked(signer, ref, str(row["incarnation"]), scope.account_name, row)
         fingerprint = row["fingerprint"]
     key = child(account, scope.change, scope.index)
     return FoundBitcoinAddress(
@@ -96,7 +97,7 @@ async def _made(
     """The account, made where it is absent, and the fingerprint of the root, made where that is."""
     incarnation, name = str(row["incarnation"]), scope.account_name
     if row["public_key"] is not None:
-        return checked(signer.sealer, ref, incarnation, name, row), row["fingerprint"]
+        return _checked(signer, ref, incarnation, name, row), row["fingerprint"]
     if row["accounts"] >= MAX_ACCOUNTS:
         raise TooManyAccounts
     blob, fingerprint, family = row["blob"], row["fingerprint"], BITCOIN_KEYS.family
@@ -124,3 +125,10 @@ async def _made(
     mac = signer.sealer.mac(ACCOUNT_MAC, ref.tenant, content)
     await connection.execute(_ADD_ACCOUNT, ref.tenant, ref.agent, name, account.public_key, account.chain_code, mac)
     return account, fingerprint
+
+
+def _checked(signer: Signer, ref: AgentRef, incarnation: str, name: str, row: Any) -> Account:
+    """Read the account of a row; KeyTampered unless it is this agent's."""
+    found = PsbtFacts(row["public_key"], row["chain_code"], row["mac"], None, None)
+    check(signer.sealer, ref, incarnation, name, found)
+    return Account(found.public_key, found.chain_code)

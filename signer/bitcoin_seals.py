@@ -1,8 +1,7 @@
 """Account keys under their MAC: with another key in a row, a stranger's output would be this wallet's change."""
 
-from typing import Any, Final
+from typing import Final
 
-from custody.chains.bitcoin.types import Account
 from custody.kit.logs import logger
 from custody.kit.refs import AgentRef
 from custody.protocol.signer.refusals import KeyTampered
@@ -18,13 +17,6 @@ def account_content(
 ) -> bytes:
     """What the MAC of an account is made over."""
     return fields("bitcoin-account", tenant, agent, incarnation, name, public_key, chain_code)
-
-
-def checked(sealer: Sealer, ref: AgentRef, incarnation: str, name: str, row: Any) -> Account:
-    """The account of a row; KeyTampered unless it is this agent's."""
-    found = PsbtFacts(row["public_key"], row["chain_code"], row["mac"], None, None)
-    check(sealer, ref, incarnation, name, found)
-    return Account(found.public_key, found.chain_code)
 
 
 def check(sealer: Sealer, ref: AgentRef, incarnation: str, name: str, found: PsbtFacts) -> None:

@@ -25,7 +25,7 @@ from custody.protocol.signer.secrets import (
     DeletedCredentialRoute,
 )
 from custody.worker.call import Call
-from custody.worker.proofs import ProvenTenant
+from custody.worker.proven import ProvenTenant
 from signer.context import Signer
 from signer.credentials import TRIES, changing, insist_on_fit, open_route, seal_route, turn
 

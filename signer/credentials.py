@@ -20,7 +20,7 @@ from custody.worker.act import act
 from custody.worker.agent_queues import CREDENTIALS, TooManyWaiting
 from custody.worker.call import Call
 from custody.worker.idempotency import packed
-from custody.worker.proofs import ProvenTenant
+from custody.worker.proven import ProvenTenant
 from custody.worker.sealing import Context, Sealer, Tampered, fields
 from signer.context import Signer
 

@@ -21,7 +21,7 @@ from custody.protocol.refusals import IdempotencyMismatch, SignatureReplayed
 from custody.protocol.signer.orders import NeedsPreparation, Signed
 from custody.protocol.signer.refusals import Busy
 from custody.worker.agent_queues import TooManyWaiting
-from custody.worker.proofs import ProvenAgent, ProvenSession, ProvenTenant
+from custody.worker.proven import ProvenAgent, ProvenSession, ProvenTenant
 from signer import broken_quorums, ledger
 from signer.evaluate import evaluate
 from signer.kept_state import Since, State, is_plain

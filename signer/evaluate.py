@@ -12,7 +12,6 @@ from custody.kit import ids
 from custody.kit.answers import Answered
 from custody.kit.errors import Frozen
 from custody.kit.logs import logger
-from custody.policies.judge import judge
 from custody.policies.narrow import narrowed
 from custody.policies.parts import names
 from custody.policies.quorum import broken, enabled_quorums
@@ -27,7 +26,7 @@ from custody.protocol.signer.refusals import (
     PolicyTampered,
 )
 from custody.worker.judging import Judging
-from custody.worker.proofs import ProvenAgent
+from custody.worker.proven import ProvenAgent
 from custody.worker.sealing import Context, Tampered
 from signer import bitcoin_seals, broken_quorums, ledger, record
 from signer.ledger import Facts
@@ -114,11 +113,8 @@ def evaluate_policies(
         rules = msgspec.structs.replace(rules, rules=broken(rules.rules))
     tally = attempt.way.count_votes(attempt, facts, enabled_quorums(rules.rules), quorum)
     against = _judged_facts(signer, attempt, facts, judging, tally)
-    if authorization is None:
-        verdict = judge(rules.rules, decoded.subject, against)
-    else:
-        verdict = narrowed(rules.rules, decoded.subject, against, authorization.policy_ids)
-    said = None if authorization is None else authorization.text
+    named, said = ((), None) if authorization is None else (authorization.policy_ids, authorization.text)
+    verdict = narrowed(rules.rules, decoded.subject, against, named)
     return Judged(attempt, facts, decoded, verdict, rules, against, judging.auto_expire_seconds, tally, said)
 
 

@@ -32,7 +32,7 @@ from custody.protocol.signer.refusals import AgentAbsent, FrozenByOperator
 from custody.worker.acts import demand_platform_key, enter, remember, tell
 from custody.worker.agent_queues import TooManyWaiting
 from custody.worker.call import Call
-from custody.worker.proofs import PLATFORM, ProvenPlatform, ProvenSession, ProvenTenant
+from custody.worker.proven import PLATFORM, ProvenPlatform, ProvenSession, ProvenTenant
 from signer.context import Signer
 
 # The queues of freezing a tenant and, below it, each of its agents; no agent can have such an id. The operator has one

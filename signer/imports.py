@@ -44,7 +44,7 @@ from custody.receipts.canonical import canonical
 from custody.worker.acts import acting, remember, tell
 from custody.worker.call import Call
 from custody.worker.idempotency import IdempotencyRace, earlier
-from custody.worker.proofs import ProvenSession, ProvenTenant
+from custody.worker.proven import ProvenSession, ProvenTenant
 from custody.worker.sealing import Context, Tampered, fields, sha256
 from signer import ledger
 from signer.context import Signer

@@ -16,7 +16,7 @@ from custody.kit import clock
 from custody.kit.cache import Cache
 from custody.kit.refs import AgentRef
 from custody.policies.parts import counted
-from custody.worker.proofs import ProvenAgent
+from custody.worker.proven import ProvenAgent
 from signer import broken_quorums
 from signer.ledger import Facts, Record
 from signer.record import hour_of, last_hour

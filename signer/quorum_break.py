@@ -12,7 +12,7 @@ from custody.webhooks.payload import emitted
 from custody.worker.act import act
 from custody.worker.acts import operating_in, tell
 from custody.worker.call import Call
-from custody.worker.proofs import ProvenPlatform
+from custody.worker.proven import ProvenPlatform
 from custody.worker.sealing import Tampered
 from signer import broken_quorums
 from signer.context import Signer

@@ -9,7 +9,7 @@ from custody.identity.roles import ADMINS
 from custody.policies.quorum import TYPE, enabled_quorums, new_quorums
 from custody.policies.rules import ParsedRule
 from custody.protocol.signer.refusals import QuorumByPerson, UnknownApprover
-from custody.worker.proofs import ProvenAgent, ProvenSession, ProvenTenant
+from custody.worker.proven import ProvenAgent, ProvenSession, ProvenTenant
 
 _KEYS = "SELECT user_id::text, fingerprint FROM approver_keys_of($1, $2)"
 

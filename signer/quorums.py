@@ -14,7 +14,7 @@ from custody.protocol.signer.authority import ChangeQuorum, CreateQuorum, KeyQuo
 from custody.protocol.signer.refusals import BadThreshold, QuorumAbsent, QuorumRevoked, TooManyQuorums, UnknownMember
 from custody.worker.acts import remember, tell
 from custody.worker.call import Call
-from custody.worker.proofs import ProvenSession
+from custody.worker.proven import ProvenSession
 from signer.authority_seals import quorum_of
 from signer.authority_set import (
     MAX_REVOKED,

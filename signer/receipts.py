@@ -19,7 +19,7 @@ from custody.protocol.signer.orders import IssueReceipt, Receipt
 from custody.protocol.signer.refusals import AgentAbsent, NotRecorded, NotSigned, TransactionAbsent
 from custody.receipts.canonical import FORMAT, canonical
 from custody.worker.call import Call
-from custody.worker.proofs import ProvenAgent, ProvenTenant
+from custody.worker.proven import ProvenAgent, ProvenTenant
 from custody.worker.sealing import Tampered, sha256
 from signer import bitcoin_seals
 from signer.context import Signer

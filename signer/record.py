@@ -26,7 +26,7 @@ from custody.webhooks.events import (
 )
 from custody.webhooks.payload import Payload, emitted
 from custody.worker.audited import declared
-from custody.worker.proofs import ProvenAgent
+from custody.worker.proven import ProvenAgent
 from custody.worker.sealing import fields
 from signer.ledger import Charge, Facts, Record
 from signer.orders.kind import Draft, Final, Produced, taken_over

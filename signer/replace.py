@@ -18,7 +18,7 @@ from custody.protocol.signer.orders import Decided, Queued, Refused, ReplaceEvm,
 from custody.protocol.signer.refusals import NotEvm, NotSigned, TransactionAbsent, TransactionFinal
 from custody.worker.call import Call
 from custody.worker.idempotency import earlier
-from custody.worker.proofs import ProvenAgent, ProvenSession
+from custody.worker.proven import ProvenAgent, ProvenSession
 from custody.worker.sealing import Tampered
 from signer import signed_request
 from signer.authorized import way_of

@@ -33,7 +33,7 @@ from custody.worker.agent_queues import TooManyWaiting
 from custody.worker.audited import declared
 from custody.worker.call import Call
 from custody.worker.idempotency import packed
-from custody.worker.proofs import ProvenAgent, ProvenAppClient, ProvenSession, ProvenTenant
+from custody.worker.proven import ProvenAgent, ProvenAppClient, ProvenSession, ProvenTenant
 from custody.worker.sealing import Tampered
 from signer import ballots, broken_quorums, quorum_rules, votes
 from signer.context import Signer

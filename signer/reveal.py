@@ -8,7 +8,7 @@ from custody.protocol.refusals import BadProof, TokenRevoked
 from custody.protocol.signer.refusals import CredentialRouteAbsent
 from custody.protocol.signer.secrets import Revealed, RevealForRoute
 from custody.worker.call import Call
-from custody.worker.proofs import ProvenAgent
+from custody.worker.proven import ProvenAgent
 from signer.context import Signer
 from signer.credentials import open_route, open_value
 

@@ -30,7 +30,7 @@ from custody.protocol.signer.secrets import (
 )
 from custody.worker.audited import declared
 from custody.worker.call import Call
-from custody.worker.proofs import ProvenTenant
+from custody.worker.proven import ProvenTenant
 from signer.context import Signer
 from signer.credentials import TRIES, changing, open_route, place, turn
 

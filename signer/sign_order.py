@@ -8,7 +8,7 @@ from custody.kit.refs import AgentRef
 from custody.protocol.signer.orders import BatchSigned, Decided, Proposed, SignOrder
 from custody.protocol.signer.refusals import SignerRequired
 from custody.worker.call import Call
-from custody.worker.proofs import ProvenAgent, ProvenSession
+from custody.worker.proven import ProvenAgent, ProvenSession
 from signer import signed_request
 from signer.authorized import way_of
 from signer.context import Signer

@@ -32,7 +32,7 @@ from custody.protocol.refusals import SignatureMismatch
 from custody.protocol.signer.intents import SendCalls
 from custody.protocol.signer.orders import ReplaceEvm, SignOrder
 from custody.worker.call import Call
-from custody.worker.proofs import ProvenAgent, ProvenSession
+from custody.worker.proven import ProvenAgent, ProvenSession
 from signer.orders.kind import text_of
 
 type _Message = SignOrder | ReplaceEvm | SendCalls

@@ -29,7 +29,7 @@ from custody.protocol.signer.refusals import (
 )
 from custody.worker.acts import remember, tell
 from custody.worker.call import Call
-from custody.worker.proofs import ProvenSession
+from custody.worker.proven import ProvenSession
 from custody.worker.sealing import Context
 from signer.authority_set import (
     MAX_REVOKED,

@@ -18,7 +18,7 @@ from custody.protocol.signer.orders import BatchSigned, Decided, Proposed, Queue
 from custody.protocol.signer.refusals import ReferenceTaken
 from custody.worker.call import Call
 from custody.worker.judging import Judging
-from custody.worker.proofs import ProvenAgent, ProvenSession, ProvenTenant
+from custody.worker.proven import ProvenAgent, ProvenSession, ProvenTenant
 from signer import broken_quorums
 from signer.intents.steps import NO_STEP, StepRow
 from signer.ledger import Facts, ProposalRecord, Record, UsedSignatures, VoteRecord, Voters

@@ -16,7 +16,7 @@ from custody.protocol.signer.orders import Fee, Foreseen, Remaining, Simulate
 from custody.protocol.signer.refusals import Busy
 from custody.worker.agent_queues import SIMULATED, TooManyWaiting
 from custody.worker.call import Call
-from custody.worker.proofs import ProvenAgent, ProvenTenant
+from custody.worker.proven import ProvenAgent, ProvenTenant
 from signer import ledger
 from signer.context import Signer
 from signer.decide import OPTIMISTIC_TRIES, question_of, read_quorum

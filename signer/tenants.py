@@ -6,7 +6,7 @@ from custody.protocol.signer.operation import DeletedTenant, DeleteTenant
 from custody.worker.act import act
 from custody.worker.call import Call
 from custody.worker.idempotency import packed
-from custody.worker.proofs import ProvenPlatform
+from custody.worker.proven import ProvenPlatform
 from signer.context import Signer
 
 _DELETE = "SELECT delete_tenant($1, $2, $3)"

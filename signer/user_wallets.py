@@ -27,7 +27,7 @@ from custody.worker.act import act
 from custody.worker.acts import acting, remember
 from custody.worker.audited import declared
 from custody.worker.call import Call
-from custody.worker.proofs import ProvenSession
+from custody.worker.proven import ProvenSession
 from signer import agents, imports
 from signer.context import Signer
 from signer.policies import row_of

@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from custody.chains.bitcoin.bounds import Bounds
 from custody.chains.bitcoin.networks import NETWORKS
-from custody.chains.bitcoin.types import Bounds
 from custody.chains.families import FAMILIES, WALLETS
 from custody.chains.family import Chain
 from custody.chains.units import Unit, Units

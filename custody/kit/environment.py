@@ -6,7 +6,6 @@ Only each process' `settings.py` calls these, with the environment handed in; no
 import os
 import re
 from collections.abc import Mapping
-from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
@@ -134,17 +133,6 @@ def url(environment: Environment, name: str, default: str, *, schemes: tuple[str
         # The value is not repeated: somebody may have written a password into it.
         raise BadSetting(name, f"must look like {schemes[-1]}://custody.example.com:1234")
     return value
-
-
-def networks(environment: Environment, name: str) -> list[IPv4Network | IPv6Network]:
-    """Networks with commas between them; an address is a network of one."""
-    found = []
-    for part in filter(None, (part.strip() for part in environment.get(name, "").split(","))):
-        try:
-            found.append(ip_network(part))
-        except ValueError:
-            raise BadSetting(name, f"{part!r} is not a network such as 10.0.0.0/8 or 2001:db8::/32") from None
-    return found
 
 
 def public_url(environment: Environment) -> str:

@@ -13,7 +13,7 @@ from custody.worker.agent_queues import TooManyWaiting
 from custody.worker.audited import declared
 from custody.worker.call import Call
 from custody.worker.idempotency import IdempotencyRace, packed
-from custody.worker.proofs import PLATFORM, ProvenPlatform, ProvenTenant
+from custody.worker.proven import PLATFORM, ProvenPlatform, ProvenTenant
 from custody.worker.state import Worker
 
 # The queue of a tenant's administration; no agent can have this id.

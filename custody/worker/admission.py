@@ -2,7 +2,7 @@
 
 from custody.protocol.command import AGENT, PLATFORM_KEY, SESSION, Declaration
 from custody.protocol.refusals import NotForPages, SessionBound
-from custody.worker.proofs import Proven, ProvenPlatform, ProvenSession, WrongKind
+from custody.worker.proven import Proven, ProvenPlatform, ProvenSession, WrongKind
 
 
 def check_kind(declared: Declaration, kind: str) -> None:

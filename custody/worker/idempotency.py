@@ -6,7 +6,7 @@ import msgspec
 
 from custody.protocol.refusals import IdempotencyMismatch, IdempotencySecretShown
 from custody.worker.call import Call
-from custody.worker.proofs import PLATFORM, ProvenPlatform
+from custody.worker.proven import PLATFORM, ProvenPlatform
 from custody.worker.state import Worker
 
 _encode = msgspec.msgpack.Encoder().encode

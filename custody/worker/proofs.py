@@ -2,20 +2,27 @@
 
 from datetime import datetime
 
-import msgspec
-
-from custody.identity.mfa import Action, MfaPolicy, counted, is_fresh, max_age
+from custody.identity.mfa import counted
 from custody.kit import clock, tokens
 from custody.kit.act import Credential
 from custody.kit.cache import Cache
 from custody.kit.callers import Proof
 from custody.kit.db import Pool
-from custody.kit.errors import Forbidden
 from custody.kit.jwt import AgentClaims, BadToken, SessionClaims
 from custody.kit.logs import logger
 from custody.kit.shapes import Role
-from custody.protocol.refusals import BadProof, WrongRole, mfa_required
+from custody.protocol.refusals import BadProof
 from custody.worker.judging import JudgingSeals
+from custody.worker.proven import (
+    PLATFORM,
+    Proven,
+    ProvenAgent,
+    ProvenAppClient,
+    ProvenPlatform,
+    ProvenSession,
+    ProvenTenant,
+    WrongKind,
+)
 from custody.worker.sealing import Sealer, Tampered, fields
 from custody.worker.token_keys import Tokens
 
@@ -29,94 +36,10 @@ PLATFORM_KEY_MAC = "platform-key-mac"
 MEMBERSHIP_MAC = "membership-mac"
 APP_CLIENT_MAC = "app-client-mac"
 APP_SECRET_MAC = "app-secret-mac"  # noqa: S105 - the name of a purpose
-PLATFORM = "platform"
-
-
-class WrongKind(Forbidden):
-    """This action does not accept this kind of credential."""
-
-
-class ProvenAgent(msgspec.Struct, frozen=True):
-    """An agent token whose signature holds. Incarnation and epoch are compared with the agent's row, in the write."""
-
-    tenant: str
-    agent: str
-    incarnation: str
-    epoch: int
-
-    @property
-    def principal(self) -> str:
-        """The name under which idempotency keys know this caller; a re-created agent is another one."""
-        return f"agent:{self.agent}:{self.incarnation}"
 
 
 class SessionRevoked(BadProof):
     """This session has ended, or you are no longer a member of its tenant; sign in again."""
-
-
-class ProvenTenant(msgspec.Struct, frozen=True, kw_only=True):
-    """A caller that acts for a tenant: by default the holder of a tenant key that the signer sealed.
-
-    `standing` is the credential that every write checks again, so that nothing is done for one that ended meanwhile.
-    """
-
-    tenant: str
-    standing: Credential
-    principal: str
-
-
-class ProvenAppClient(ProvenTenant, frozen=True, kw_only=True):
-    """A server integration with a secret of an enabled app client."""
-
-    client: str
-
-
-class ProvenSession(ProvenTenant, frozen=True, kw_only=True):
-    """A person signed in to a tenant, with the role and the policy of this moment."""
-
-    user: str
-    session: str
-    role: Role
-    mfa_at: int | None
-    policy: MfaPolicy
-    methods: tuple[str, ...]
-    # The app client at whose page the session began.
-    page: str | None = None
-    # A tenant's sign-on began it.
-    bound: bool = False
-
-    def need(self, roles: frozenset[Role], action: Action | None) -> None:
-        """Raise unless the role is one of these and, for an action, a second factor is recent enough."""
-        if self.role not in roles:
-            raise WrongRole
-        if action is not None and not is_fresh(self.policy, action, self.mfa_at, int(clock.now().timestamp())):
-            raise mfa_required(action, self.methods, max_age(self.policy, action))
-
-
-class OnlyUnscoped(Forbidden):
-    """Only the unscoped platform key, that of the key file, may do this."""
-
-
-class ProvenPlatform(msgspec.Struct, frozen=True):
-    """A platform key."""
-
-    principal: str
-    scopes: tuple[str, ...] | None
-    # False: the deployment does not look at scopes.
-    scoped: bool = True
-
-    def need_unscoped(self) -> None:
-        """Raise OnlyUnscoped for a key with scopes, whatever the deployment makes of scopes."""
-        if self.scopes is not None:
-            raise OnlyUnscoped
-
-    def need(self, scope: str) -> None:
-        """Raise WrongKind unless the key has the scope (None: it has all)."""
-        if self.scoped and self.scopes is not None and scope not in self.scopes:
-            raise WrongKind(f"This platform key lacks the scope {scope}.")
-
-
-Proven = ProvenAgent | ProvenTenant | ProvenPlatform
 
 
 def membership_content(tenant: str, user: str, role: Role, since: datetime) -> bytes:

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from custody.worker.proofs import PLATFORM
+from custody.worker.proven import PLATFORM
 from custody.worker.sealing import Context, Sealer, Tampered
 
 Row = Mapping[str, Any]

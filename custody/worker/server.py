@@ -29,7 +29,7 @@ from custody.worker.admission import admit, check_kind
 from custody.worker.call import Call
 from custody.worker.handlers import Table
 from custody.worker.idempotency import IdempotencyRace, earlier, packed
-from custody.worker.proofs import Proven, ProvenPlatform
+from custody.worker.proven import Proven, ProvenPlatform
 from custody.worker.sealing import Tampered
 from custody.worker.state import Worker
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from custody.kit.db import Pool
 from custody.worker.agent_queues import AgentQueues
 from custody.worker.judging import JudgingSeals
-from custody.worker.proofs import Proofs
+from custody.worker.proven import Prover
 from custody.worker.room import Room
 from custody.worker.sealing import Sealer
 
@@ -18,7 +18,7 @@ class Worker:
 
     pool: Pool
     sealer: Sealer
-    proofs: Proofs
+    proofs: Prover
     judging: JudgingSeals
     public_url: str
     queues: AgentQueues = field(default_factory=AgentQueues)

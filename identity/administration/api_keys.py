@@ -17,7 +17,8 @@ from custody.protocol.identity.api_keys import (
 from custody.protocol.identity.refusals import ApiKeyAbsent, LastApiKey, TooManyApiKeys
 from custody.worker.acts import acting, operating_in, remember, tell
 from custody.worker.call import Call
-from custody.worker.proofs import TENANT_KEY_MAC, ProvenPlatform, ProvenSession, ProvenTenant
+from custody.worker.proofs import TENANT_KEY_MAC
+from custody.worker.proven import ProvenPlatform, ProvenSession, ProvenTenant
 from custody.worker.sealing import fields
 from identity.context import Identity
 

@@ -20,7 +20,8 @@ from custody.protocol.identity.credentials import (
 from custody.protocol.identity.refusals import AppClientAbsent, AppClientTaken, DefaultTaken, TooManyAppClients
 from custody.worker.acts import acting, remember, tell
 from custody.worker.call import Call
-from custody.worker.proofs import APP_CLIENT_MAC, ProvenSession, ProvenTenant
+from custody.worker.proofs import APP_CLIENT_MAC
+from custody.worker.proven import ProvenSession, ProvenTenant
 from custody.worker.sealing import Tampered, fields
 from identity.context import Identity
 

@@ -8,7 +8,8 @@ from custody.protocol.identity.credentials import CreateAppSecret, Deleted, NewA
 from custody.protocol.identity.refusals import AppClientAbsent, AppSecretAbsent, TooManyAppSecrets
 from custody.worker.acts import acting, remember, tell
 from custody.worker.call import Call
-from custody.worker.proofs import APP_SECRET_MAC, ProvenSession
+from custody.worker.proofs import APP_SECRET_MAC
+from custody.worker.proven import ProvenSession
 from custody.worker.sealing import fields
 from identity.context import Identity
 

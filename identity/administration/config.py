@@ -17,7 +17,7 @@ from custody.worker.acts import acting, remember, tell
 from custody.worker.call import Call
 from custody.worker.idempotency import packed
 from custody.worker.judging import Judging
-from custody.worker.proofs import ProvenSession, ProvenTenant
+from custody.worker.proven import ProvenSession, ProvenTenant
 from identity.administration import app_clients
 from identity.context import Identity
 

@@ -27,7 +27,7 @@ from custody.webhooks.envelope import envelope
 from custody.webhooks.rows import delivery_of
 from custody.worker.acts import acting, remember, tell
 from custody.worker.call import Call
-from custody.worker.proofs import ProvenSession
+from custody.worker.proven import ProvenSession
 from identity.context import Identity
 
 # The endpoint first, as everybody locks them, so that it stays as it was looked at; then the delivery, so that the

@@ -5,7 +5,8 @@ from pathlib import Path
 from custody.kit import tokens
 from custody.kit.db import Pool
 from custody.worker.key_file import WrongKeyFile
-from custody.worker.proofs import PLATFORM, PLATFORM_KEY_MAC
+from custody.worker.proofs import PLATFORM_KEY_MAC
+from custody.worker.proven import PLATFORM
 from custody.worker.sealing import Sealer, fields
 
 

@@ -15,7 +15,8 @@ from custody.protocol.identity.credentials import (
 )
 from custody.worker.acts import operating, remember, tell
 from custody.worker.call import Call
-from custody.worker.proofs import PLATFORM, PLATFORM_KEY_MAC, ProvenPlatform
+from custody.worker.proofs import PLATFORM_KEY_MAC
+from custody.worker.proven import PLATFORM, ProvenPlatform
 from custody.worker.sealing import fields
 from identity.context import Identity
 

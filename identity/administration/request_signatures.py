@@ -8,7 +8,7 @@ from custody.protocol.identity.credentials import CheckRequestSignature, SignedB
 from custody.protocol.identity.refusals import SignatureKeyUnknown
 from custody.protocol.refusals import SignatureMismatch, SignatureReplayed
 from custody.worker.call import Call
-from custody.worker.proofs import PLATFORM, Proven, ProvenAppClient, ProvenPlatform
+from custody.worker.proven import PLATFORM, Proven, ProvenAppClient, ProvenPlatform
 from custody.worker.sealing import fields, sha256
 from identity.administration import signing_keys
 from identity.context import Identity

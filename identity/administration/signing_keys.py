@@ -8,7 +8,7 @@ from custody.protocol.identity.credentials import CreateSigningKey, Deleted, New
 from custody.protocol.identity.refusals import SigningKeyAbsent, TooManySigningKeys
 from custody.worker.acts import acting, remember, tell
 from custody.worker.call import Call
-from custody.worker.proofs import ProvenSession
+from custody.worker.proven import ProvenSession
 from custody.worker.sealing import Context, fields
 from identity.context import Identity
 

@@ -16,14 +16,8 @@ from custody.worker.act import act
 from custody.worker.acts import demand_platform_key
 from custody.worker.call import Call
 from custody.worker.idempotency import packed
-from custody.worker.proofs import (
-    MEMBERSHIP_MAC,
-    PLATFORM,
-    TENANT_KEY_MAC,
-    ProvenPlatform,
-    ProvenSession,
-    membership_content,
-)
+from custody.worker.proofs import MEMBERSHIP_MAC, TENANT_KEY_MAC, membership_content
+from custody.worker.proven import PLATFORM, ProvenPlatform, ProvenSession
 from custody.worker.sealing import fields
 from identity.context import Identity
 

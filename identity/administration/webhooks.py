@@ -31,7 +31,7 @@ from custody.webhooks import names, targets
 from custody.webhooks.rows import webhook_of
 from custody.worker.acts import acting, remember, tell
 from custody.worker.call import Call
-from custody.worker.proofs import ProvenSession
+from custody.worker.proven import ProvenSession
 from custody.worker.sealing import Context, Tampered
 from identity.context import Identity
 

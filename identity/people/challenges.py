@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from custody.kit import clock
 from custody.protocol.identity.refusals import ChallengeInvalid
-from custody.worker.proofs import PLATFORM, ProvenSession
+from custody.worker.proven import PLATFORM, ProvenSession
 from custody.worker.sealing import Tampered, fields, sha256
 from identity.context import Identity
 

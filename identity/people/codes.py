@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from custody.kit import clock, tokens
 from custody.protocol.identity.refusals import CodeInvalid
-from custody.worker.proofs import PLATFORM
+from custody.worker.proven import PLATFORM
 from custody.worker.sealing import Tampered, fields
 from identity.context import Identity
 

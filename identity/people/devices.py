@@ -31,7 +31,8 @@ from custody.protocol.identity.devices import (
 from custody.protocol.identity.refusals import DeviceCodeAbsent, DeviceDecided, NotAMember, SsoRequired
 from custody.worker.audited import declared
 from custody.worker.call import Call
-from custody.worker.proofs import APP_CLIENT_MAC, ProvenSession
+from custody.worker.proofs import APP_CLIENT_MAC
+from custody.worker.proven import ProvenSession
 from custody.worker.sealing import fields
 from identity.context import Identity
 from identity.people import attempts, persons, sessions, user_codes

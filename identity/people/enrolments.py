@@ -7,7 +7,7 @@ import msgspec
 
 from custody.kit import clock
 from custody.protocol.identity.refusals import EnrolmentAbsent
-from custody.worker.proofs import PLATFORM
+from custody.worker.proven import PLATFORM
 from custody.worker.sealing import fields
 from identity.context import Identity
 

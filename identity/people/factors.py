@@ -16,7 +16,7 @@ from custody.protocol.identity.refusals import Deactivated, FactorAbsent
 from custody.protocol.refusals import SessionBound
 from custody.worker.audited import declared
 from custody.worker.call import Call
-from custody.worker.proofs import PLATFORM, ProvenSession
+from custody.worker.proven import PLATFORM, ProvenSession
 from custody.worker.sealing import fields
 from identity.context import Identity
 from identity.people import attempts

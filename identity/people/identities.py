@@ -27,7 +27,7 @@ from custody.protocol.identity.refusals import (
 from custody.protocol.identity.sign_on import ExchangeCode
 from custody.worker.acts import remember
 from custody.worker.call import Call
-from custody.worker.proofs import PLATFORM, ProvenSession
+from custody.worker.proven import PLATFORM, ProvenSession
 from identity.administration import config
 from identity.context import Identity
 from identity.people import email_codes, factors, persons, sessions, sign_in, ways_in

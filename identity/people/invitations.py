@@ -35,7 +35,7 @@ from custody.protocol.identity.refusals import (
 )
 from custody.worker.acts import enter, operating_in, remember, tell
 from custody.worker.call import Call
-from custody.worker.proofs import PLATFORM, ProvenPlatform, ProvenSession
+from custody.worker.proven import PLATFORM, ProvenPlatform, ProvenSession
 from custody.worker.sealing import fields
 from identity.administration import config
 from identity.context import Identity

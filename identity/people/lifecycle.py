@@ -19,7 +19,7 @@ from custody.protocol.identity.users import (
 )
 from custody.worker.acts import enter, operating, remember, tell
 from custody.worker.call import Call
-from custody.worker.proofs import PLATFORM, ProvenPlatform
+from custody.worker.proven import PLATFORM, ProvenPlatform
 from identity.context import Identity
 from identity.people.persons import personal
 

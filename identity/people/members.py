@@ -14,7 +14,7 @@ from custody.protocol.identity.refusals import LastOwner, MemberAbsent, UserAbse
 from custody.protocol.identity.tenants import Membership, PutMember, RemovedMember, RemoveMember, SavedMember
 from custody.worker.acts import operating_in, remember, tell
 from custody.worker.call import Call
-from custody.worker.proofs import ProvenPlatform
+from custody.worker.proven import ProvenPlatform
 from identity.context import Identity
 from identity.people import persons
 from identity.people.persons import membership_mac

@@ -29,7 +29,7 @@ from custody.protocol.identity.refusals import (
 from custody.protocol.identity.sessions import SignedIn
 from custody.protocol.identity.sign_in import NewSignInChallenge, SignInWithPasskey
 from custody.worker.call import Call
-from custody.worker.proofs import PLATFORM, ProvenSession
+from custody.worker.proven import PLATFORM, ProvenSession
 from custody.worker.sealing import fields
 from identity.context import Identity
 from identity.people import challenges, factors, recovery, sessions, ways_in

@@ -10,7 +10,8 @@ from custody.kit import clock, ids
 from custody.kit.callers import Origin
 from custody.kit.shapes import Role
 from custody.protocol.identity.refusals import Deactivated, NotAMember, RegistrationClosed
-from custody.worker.proofs import MEMBERSHIP_MAC, PLATFORM, membership_content
+from custody.worker.proofs import MEMBERSHIP_MAC, membership_content
+from custody.worker.proven import PLATFORM
 from custody.worker.sealing import fields
 from identity.administration import tenants
 from identity.context import Identity

@@ -28,7 +28,7 @@ from custody.protocol.identity.users import (
 )
 from custody.worker.acts import operating, operating_in, remember, tell
 from custody.worker.call import Call
-from custody.worker.proofs import ProvenPlatform
+from custody.worker.proven import ProvenPlatform
 from custody.worker.sealing import fields
 from identity.context import Identity
 from identity.people import members, persons

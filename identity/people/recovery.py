@@ -11,7 +11,7 @@ from custody.protocol.identity.factors import Confirmed, NewRecoveryCodes, Recov
 from custody.protocol.identity.refusals import CodeInvalid, NoFactor
 from custody.protocol.identity.sessions import SignedIn
 from custody.worker.call import Call
-from custody.worker.proofs import PLATFORM, ProvenSession
+from custody.worker.proven import PLATFORM, ProvenSession
 from custody.worker.sealing import Tampered, fields
 from identity.context import Identity
 from identity.people import factors, sessions

@@ -29,7 +29,8 @@ from custody.protocol.identity.sessions import (
 from custody.protocol.refusals import NotForPages, SessionBound
 from custody.worker.audited import declared
 from custody.worker.call import Call
-from custody.worker.proofs import PLATFORM, ProvenSession, SessionRevoked
+from custody.worker.proofs import SessionRevoked
+from custody.worker.proven import PLATFORM, ProvenSession
 from custody.worker.sealing import Tampered, fields
 from identity.administration import origins
 from identity.context import Identity

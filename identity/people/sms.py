@@ -6,7 +6,7 @@ from custody.protocol.identity.factors import Confirmed, ConfirmSms, EnrolSms, N
 from custody.protocol.identity.refusals import CodeInvalid, FactorAbsent
 from custody.protocol.identity.sessions import SignedIn
 from custody.worker.call import Call
-from custody.worker.proofs import ProvenSession
+from custody.worker.proven import ProvenSession
 from identity.context import Identity
 from identity.people import attempts, codes, enrolments, factors, recovery, sessions
 from identity.people.enrolments import Enrolment

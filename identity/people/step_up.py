@@ -5,7 +5,7 @@ from custody.protocol.identity.factors import StepUp
 from custody.protocol.identity.sessions import SignedIn
 from custody.protocol.refusals import BadProof
 from custody.worker.call import Call
-from custody.worker.proofs import ProvenSession
+from custody.worker.proven import ProvenSession
 from identity.context import Identity
 from identity.people import factors, passkeys, recovery, sms, totp
 

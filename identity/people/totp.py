@@ -22,7 +22,7 @@ from custody.protocol.identity.factors import (
 from custody.protocol.identity.refusals import CodeInvalid, FactorExists
 from custody.protocol.identity.sessions import SignedIn
 from custody.worker.call import Call
-from custody.worker.proofs import PLATFORM, ProvenSession
+from custody.worker.proven import PLATFORM, ProvenSession
 from custody.worker.sealing import Context
 from identity.context import Identity
 from identity.people import enrolments, factors, recovery, sessions

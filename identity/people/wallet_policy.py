@@ -19,7 +19,7 @@ from custody.protocol.identity.identities import (
 from custody.webhooks.payload import UserUnlinkedAccount, emitted
 from custody.worker.acts import acting, remember, tell
 from custody.worker.call import Call
-from custody.worker.proofs import ProvenSession
+from custody.worker.proven import ProvenSession
 from identity.context import Identity
 from identity.people import identities, ways_in
 from identity.people.persons import Known, hold, personal

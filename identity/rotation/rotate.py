@@ -9,7 +9,7 @@ from custody.protocol.identity.credentials import EndedForRotation, RotateIdenti
 from custody.worker import walk
 from custody.worker.acts import operating, tell
 from custody.worker.call import Call
-from custody.worker.proofs import ProvenPlatform
+from custody.worker.proven import ProvenPlatform
 from custody.worker.registry import ENDS, IS_SETTLED, OLD_SESSIONS, SETTLED
 from identity.context import Identity
 from identity.rotation.registry import KINDS

@@ -20,7 +20,7 @@ from custody.protocol.identity.refusals import (
     ExchangeCodeInvalid,
 )
 from custody.protocol.identity.sign_on import ExchangeCode
-from custody.worker.proofs import PLATFORM
+from custody.worker.proven import PLATFORM
 from custody.worker.sealing import Tampered, fields
 from identity.context import Identity
 from identity.people import sessions

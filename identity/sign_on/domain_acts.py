@@ -30,7 +30,7 @@ from custody.protocol.identity.refusals import DnsRecordMissing, DomainTaken, Ss
 from custody.worker.acts import acting, enter, remember, tell
 from custody.worker.audited import declared
 from custody.worker.call import Call
-from custody.worker.proofs import ProvenSession
+from custody.worker.proven import ProvenSession
 from identity.context import Identity
 from identity.sign_on import domains as known
 from identity.sign_on.domains import SSO_DOMAIN_MAC, Domain, Providers

@@ -16,7 +16,7 @@ from custody.identity.domains import SignOnMethod
 from custody.kit import clock
 from custody.kit.shapes import Role
 from custody.protocol.identity.refusals import SsoRequired
-from custody.worker.proofs import PLATFORM
+from custody.worker.proven import PLATFORM
 from custody.worker.sealing import fields
 from identity.context import Identity
 from identity.people.persons import IDENTITY_MAC, of_row

@@ -15,7 +15,7 @@ from custody.kit.shapes import Role
 from custody.protocol.identity.sign_on import Check, SentBack, Tried
 from custody.worker.acts import enter
 from custody.worker.audited import declared
-from custody.worker.proofs import PLATFORM
+from custody.worker.proven import PLATFORM
 from identity.context import Identity
 from identity.sign_on import codes, people
 from identity.sign_on.people import Proven

@@ -16,7 +16,7 @@ from custody.kit.logs import logger
 from custody.protocol.identity.oidc import KeptKeys, ProviderKeysMoved, PutProviderKeys
 from custody.worker.acts import enter
 from custody.worker.call import Call
-from custody.worker.proofs import PLATFORM
+from custody.worker.proven import PLATFORM
 from custody.worker.sealing import Tampered, fields
 from identity.context import Identity
 from identity.sign_on import key_sets, oidc_providers

@@ -23,7 +23,7 @@ from custody.protocol.identity.refusals import (
 from custody.protocol.identity.sessions import SignedIn
 from custody.worker.acts import enter
 from custody.worker.audited import declared
-from custody.worker.proofs import PLATFORM
+from custody.worker.proven import PLATFORM
 from custody.worker.sealing import fields
 from identity.context import Identity
 from identity.people import members, persons, sessions

@@ -9,7 +9,7 @@ from custody.kit.oauth_endpoints import BASIC, SCOPES
 from custody.protocol.identity.refusals import ProviderAbsent
 from custody.protocol.identity.sign_on import Opened, SignOnKind
 from custody.worker.acts import enter
-from custody.worker.proofs import PLATFORM
+from custody.worker.proven import PLATFORM
 from custody.worker.sealing import sha256
 from identity.context import Identity
 from identity.sign_on import oidc_providers, saml_configs

@@ -13,7 +13,7 @@ from custody.kit import clock
 from custody.protocol.identity.oidc import OidcProviderState, PutOidcProviders, StoredOidcProviders
 from custody.worker.acts import acting, remember, tell
 from custody.worker.call import Call
-from custody.worker.proofs import ProvenSession
+from custody.worker.proven import ProvenSession
 from custody.worker.sealing import fields
 from identity.context import Identity
 from identity.sign_on import domains, keys

@@ -14,7 +14,7 @@ import msgspec
 from custody.kit import clock, tokens
 from custody.protocol.identity.refusals import SignInStateInvalid
 from custody.protocol.identity.sign_on import SignOnKind
-from custody.worker.proofs import PLATFORM
+from custody.worker.proven import PLATFORM
 from custody.worker.sealing import Tampered, fields
 from identity.context import Identity
 

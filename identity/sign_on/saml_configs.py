@@ -10,7 +10,7 @@ from custody.protocol.identity.refusals import SamlConfigAbsent
 from custody.protocol.identity.sign_on import DeletedSaml, DeleteSaml, PutSaml, SavedSaml
 from custody.worker.acts import acting, remember, tell
 from custody.worker.call import Call
-from custody.worker.proofs import ProvenSession
+from custody.worker.proven import ProvenSession
 from custody.worker.sealing import fields
 from identity.context import Identity
 from identity.sign_on import domains

@@ -11,7 +11,7 @@ from custody.kit.errors import CustodyError
 from custody.protocol.identity.sign_on import Check, SignOnTest, TestSignOn
 from custody.worker.acts import acting, remember, tell
 from custody.worker.call import Call
-from custody.worker.proofs import ProvenSession
+from custody.worker.proven import ProvenSession
 from identity.context import Identity
 from identity.sign_on import providers, requests
 from identity.sign_on.requests import Request

@@ -15,7 +15,7 @@ from custody.protocol.signer.intents import CreateIntent, IntentMoved
 from custody.protocol.signer.refusals import AgentAbsent, PersonRequired, TooManyIntents
 from custody.worker.acts import acting, remember, tell
 from custody.worker.call import Call
-from custody.worker.proofs import ProvenSession, ProvenTenant
+from custody.worker.proven import ProvenSession, ProvenTenant
 from signer.context import Signer
 from signer.intents import seals
 from signer.intents.sealed import Sealed

@@ -27,7 +27,7 @@ from custody.protocol.signer.refusals import (
 from custody.worker.acts import acting, enter, remember, tell
 from custody.worker.audited import declared
 from custody.worker.call import Call
-from custody.worker.proofs import ProvenSession
+from custody.worker.proven import ProvenSession
 from custody.worker.sealing import fields, sha256
 from signer.context import Signer
 from signer.intents import seals

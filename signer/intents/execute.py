@@ -38,7 +38,7 @@ from custody.protocol.signer.refusals import (
 from custody.worker.acts import acting, remember
 from custody.worker.call import Call
 from custody.worker.idempotency import earlier
-from custody.worker.proofs import ProvenSession
+from custody.worker.proven import ProvenSession
 from signer import agents
 from signer.context import Signer
 from signer.decide import Unclaimed, settle

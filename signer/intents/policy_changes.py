@@ -12,7 +12,7 @@ from custody.policies.rules import ParsedRule, parse, wire
 from custody.policies.types import InvalidPolicy
 from custody.protocol.signer.refusals import UnknownPolicy
 from custody.worker.call import Call
-from custody.worker.proofs import ProvenSession
+from custody.worker.proven import ProvenSession
 from signer import replace_policies
 from signer.context import Signer
 from signer.intents.claims import Claimed

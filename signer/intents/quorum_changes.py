@@ -8,7 +8,7 @@ from msgspec import UNSET
 from custody.intents.payloads import Payload, QuorumUpdate
 from custody.protocol.signer.authority import ChangeQuorum, CreateQuorum, NewQuorum, QuorumChange, RevokeQuorum
 from custody.worker.call import Call
-from custody.worker.proofs import ProvenSession
+from custody.worker.proven import ProvenSession
 from signer import quorums
 from signer.context import Signer
 from signer.intents.claims import Claim, Claimed

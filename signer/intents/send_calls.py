@@ -6,7 +6,7 @@ from custody.protocol.signer.intents import SendCalls
 from custody.protocol.signer.orders import Proposed, Refused
 from custody.protocol.signer.refusals import SignerRequired
 from custody.worker.call import Call
-from custody.worker.proofs import ProvenAgent
+from custody.worker.proven import ProvenAgent
 from signer import signed_request
 from signer.context import Signer
 from signer.decide import settle

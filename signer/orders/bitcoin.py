@@ -9,6 +9,7 @@ import msgspec
 from custody.chains.bitcoin import effects as bitcoin_effects
 from custody.chains.bitcoin import psbt as bitcoin_psbt
 from custody.chains.bitcoin.addresses import address_of
+from custody.chains.bitcoin.bounds import Bounds
 from custody.chains.bitcoin.finalise import finalise
 from custody.chains.bitcoin.keys import Root, child
 from custody.chains.bitcoin.refusals import PsbtNoOwnInput
@@ -16,7 +17,7 @@ from custody.chains.bitcoin.scope import parse_scope
 from custody.chains.bitcoin.scripts import script_of
 from custody.chains.bitcoin.sign import check_signatures, sign
 from custody.chains.bitcoin.spends import prove
-from custody.chains.bitcoin.types import Account, Bounds, Psbt, Spend, WalletScope
+from custody.chains.bitcoin.types import Account, Psbt, Spend, WalletScope
 from custody.chains.orders import PsbtOrder
 from custody.chains.types import Effect
 from custody.protocol.signer.orders import PsbtReleased

@@ -7,7 +7,7 @@ behind its back is noticed. What is given up is told in the operator's log.
 from custody.protocol.signer.operation import AcceptRestore, RestoreAccepted
 from custody.worker.acts import operating, tell
 from custody.worker.call import Call
-from custody.worker.proofs import ProvenPlatform
+from custody.worker.proven import ProvenPlatform
 from signer import audit_log
 from signer.context import Signer
 from signer.rollback_journal import SETS, Sealed

@@ -21,7 +21,7 @@ from custody.protocol.signer.operation import (
 from custody.worker import walk
 from custody.worker.acts import operating, tell
 from custody.worker.call import Call
-from custody.worker.proofs import ProvenPlatform
+from custody.worker.proven import ProvenPlatform
 from custody.worker.registry import ENDS, IDENTITY_TABLES, IS_SETTLED, OLD_SESSIONS, SETTLED
 from signer import master_key
 from signer.context import Signer

@@ -13,10 +13,11 @@ from embit import script as scripts
 from embit.ec import PublicKey
 from embit.script import Script
 
+from custody.chains.bitcoin.bounds import Bounds
 from custody.chains.bitcoin.finalise import finalise
 from custody.chains.bitcoin.psbt import read_bytes, write
 from custody.chains.bitcoin.sign import sign
-from custody.chains.bitcoin.types import Bounds, FinalTransaction, SignedPsbt, Spend
+from custody.chains.bitcoin.types import FinalTransaction, SignedPsbt, Spend
 from tests.chains.bitcoin.wallet import ROOT, TYPES, Fields, own_script, proven, shown
 from tests.fixtures.bitcoin import SOMEBODY, coin, hint, spend
 from tests.judges import npm

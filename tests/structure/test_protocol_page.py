@@ -9,7 +9,7 @@ import pytest
 
 from custody.protocol.command import Command, commands_of
 from custody.worker.handlers import Handler, on, table_of
-from custody.worker.proofs import ProvenAgent, ProvenAppClient, ProvenPlatform, ProvenSession, ProvenTenant
+from custody.worker.proven import ProvenAgent, ProvenAppClient, ProvenPlatform, ProvenSession, ProvenTenant
 from identity.table import HANDLERS as PEOPLE
 from signer import status
 from signer.table import HANDLERS

@@ -9,10 +9,10 @@ import struct
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from custody.chains.bitcoin.bounds import MAX_MONEY
 from custody.chains.bitcoin.hashes import hash256
 from custody.chains.bitcoin.refusals import PsbtMalformed
 from custody.chains.bitcoin.types import (
-    MAX_MONEY,
     Derivation,
     OutPoint,
     Pairs,

@@ -5,9 +5,10 @@ All of it is counted by the smallest size that the transaction can have, so what
 
 from typing import Final
 
+from custody.chains.bitcoin.bounds import Bounds
 from custody.chains.bitcoin.refusals import FeeAboveCap, PsbtFee, PsbtNonstandardOutput
 from custody.chains.bitcoin.scripts import is_witness, kind_of, pushes_alone
-from custody.chains.bitcoin.types import Bounds, Spend, TxOut
+from custody.chains.bitcoin.types import Spend, TxOut
 
 _MAX_WEIGHT: Final = 400_000
 # Without witnesses: from here on it can't be taken for a node of a tree of hashes.

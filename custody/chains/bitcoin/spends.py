@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from custody.chains.bitcoin.addresses import address_of
+from custody.chains.bitcoin.bounds import MAX_MONEY, Bounds
 from custody.chains.bitcoin.keys import public_below
 from custody.chains.bitcoin.refusals import (
     PsbtFee,
@@ -18,10 +19,8 @@ from custody.chains.bitcoin.refusals import (
 from custody.chains.bitcoin.relay import check_fee, check_outputs
 from custody.chains.bitcoin.scripts import kind_of, redeem_script_of, script_of
 from custody.chains.bitcoin.types import (
-    MAX_MONEY,
     Account,
     AddressType,
-    Bounds,
     Derivation,
     OwnInput,
     OwnKey,

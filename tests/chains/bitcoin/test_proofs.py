@@ -3,9 +3,10 @@
 import pytest
 from embit.script import Script
 
+from custody.chains.bitcoin.bounds import MAX_MONEY, Bounds
 from custody.chains.bitcoin.hashes import hash160
 from custody.chains.bitcoin.refusals import PsbtFee, PsbtNoOwnInput, PsbtUnprovenInput
-from custody.chains.bitcoin.types import MAX_MONEY, Bounds, OwnKey, Payment
+from custody.chains.bitcoin.types import OwnKey, Payment
 from tests.chains.bitcoin.wallet import STRANGER, TYPES, Fields, own_script, payment, proven, shown, signed
 from tests.fixtures.bitcoin import SOMEBODY, address_of, coin, hint, spend
 

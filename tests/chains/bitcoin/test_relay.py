@@ -7,10 +7,11 @@ import bdkpython as bdk
 import pytest
 from embit.script import Script
 
+from custody.chains.bitcoin.bounds import Bounds
 from custody.chains.bitcoin.refusals import FeeAboveCap, PsbtFee, PsbtNonstandardOutput
 from custody.chains.bitcoin.relay import dust
 from custody.chains.bitcoin.scripts import kind_of
-from custody.chains.bitcoin.types import Bounds, TxOut
+from custody.chains.bitcoin.types import TxOut
 from tests.chains.bitcoin.test_spends import NO_CAPS, OUTPUTS, data, multisig
 from tests.chains.bitcoin.wallet import TYPES, finished, own_script, proven
 from tests.fixtures.bitcoin import SOMEBODY, coin, spend

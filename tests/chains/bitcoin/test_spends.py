@@ -8,6 +8,7 @@ from embit.ec import PublicKey
 from embit.psbt import PSBT
 from embit.script import Script
 
+from custody.chains.bitcoin.bounds import Bounds
 from custody.chains.bitcoin.effects import subject_of
 from custody.chains.bitcoin.refusals import (
     BadWalletScope,
@@ -19,7 +20,6 @@ from custody.chains.bitcoin.refusals import (
     PsbtUnprovenInput,
 )
 from custody.chains.bitcoin.scope import parse_scope
-from custody.chains.bitcoin.types import Bounds
 from custody.kit.errors import CustodyError
 from tests.chains.bitcoin.wallet import (
     STRANGER,

@@ -8,13 +8,14 @@ from embit.psbt import PSBT
 from embit.script import Script
 
 from custody.chains.bitcoin import psbt as psbts
+from custody.chains.bitcoin.bounds import Bounds
 from custody.chains.bitcoin.finalise import finalise
 from custody.chains.bitcoin.keys import Root, account_of, child, fingerprint, root_of
 from custody.chains.bitcoin.scope import parse_scope
 from custody.chains.bitcoin.scripts import script_of
 from custody.chains.bitcoin.sign import sign
 from custody.chains.bitcoin.spends import prove
-from custody.chains.bitcoin.types import PURPOSES, Bounds, FinalTransaction, SignedPsbt, Spend
+from custody.chains.bitcoin.types import PURPOSES, FinalTransaction, SignedPsbt, Spend
 from tests.fixtures.bitcoin import SOMEBODY, coin, spend, text
 
 ROOT: Root = root_of(hashlib.sha256(b"a wallet of tests").digest())

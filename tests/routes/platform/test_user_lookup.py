@@ -6,7 +6,7 @@ from contextlib import closing
 import asyncpg
 import pytest
 
-from custody.worker.proofs import PLATFORM
+from custody.worker.proven import PLATFORM
 from custody.worker.sealing import fields
 from identity.people.persons import IDENTITY_MAC, Known
 from tests.fixtures.callers import Client, Tenant

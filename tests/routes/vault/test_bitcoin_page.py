@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from embit.transaction import Transaction
 
-from custody.chains.bitcoin.types import Bounds
+from custody.chains.bitcoin.bounds import Bounds
 from custody.chains.table import load
 from tests.fixtures.bitcoin import SOMEBODY, address_of, coin, script_of
 from tests.fixtures.callers import Tenant
