@@ -30,7 +30,8 @@ from signer import replace, stored_order
 from signer.approved import Approved
 from signer.ballots import GivenVote, given_vote
 from signer.context import Signer
-from signer.decide import Unclaimed, settle
+from signer.decide import settle
+from signer.guarded_write import Unclaimed
 from signer.orders.kind import Inputs
 from signer.record import APPROVAL_MAC, approval_content
 from signer.sign_order import decided

@@ -9,12 +9,19 @@ import asyncio
 from functools import partial
 from typing import Final, NamedTuple
 
+import asyncpg
+
+from custody.kit import stages
+from custody.kit.answers import Answered
+from custody.kit.db import DatabaseAway
+from custody.kit.errors import CustodyError
 from custody.protocol.signer.orders import Signed
-from signer import broken_quorums
+from signer import broken_quorums, ledger
 from signer.evaluate import evaluate
-from signer.kept_state import after, goes_with
+from signer.guarded_write import guard_of, hold, settle_broken_commit
+from signer.kept_state import State, after, goes_with
 from signer.ledger import Facts, Record
-from signer.signing_attempt import SigningAttempt, ToWrite
+from signer.signing_attempt import Outcome, SigningAttempt, ToWrite
 from signer.signing_state import SigningState
 from signer.waiting import Waiter
 
@@ -35,7 +42,7 @@ def signs(step: object) -> bool:
     return isinstance(step, ToWrite) and isinstance(step.outcome, Signed) and not step.more and step.tally is None
 
 
-async def taken_along(
+async def _taken_along(
     signer: SigningState, first: SigningAttempt, record: Record, facts: Facts, quorum: broken_quorums.Read | None
 ) -> list[Taken]:
     """The orders that are signed with the first one, in their turn; what they were judged on is not written yet."""
@@ -76,3 +83,39 @@ def _judged(
     if isinstance(step, ToWrite) and isinstance(step.record, Record) and isinstance(step.outcome, Signed):
         return Taken(waiter, step.record, step.outcome) if signs(step) else None
     return None
+
+
+async def sign_together(
+    signer: SigningState, attempt: SigningAttempt, step: ToWrite, state: State
+) -> Answered[Outcome] | None:
+    """Write a signature, and in the same commit those of orders that wait; None where any of it failed."""
+    if not isinstance(step.record, Record):
+        raise TypeError("a signature has a record")
+    taken = await _taken_along(signer, attempt, step.record, state.facts, state.quorum)
+    records = (step.record, *(one.record for one in taken))
+    what = ledger.to_write(attempt.ref, state.facts, records, guard_of(attempt, step))
+    # Of their idempotency keys nothing was read, so the write may meet one: then it is in no batch with other agents.
+    blind = bool(taken) or (state.facts.kept and attempt.call.key is not None)
+    result = "failed"
+    try:
+        with stages.timed("write"), hold(signer, attempt.ref.tenant, records) as held:
+            result = await (signer.writes.alone(what) if blind else signer.writes.write(what))
+            if result == "done":
+                held.keep()
+    except DatabaseAway:
+        signer.kept.forget(attempt.ref)
+        # Of this order alone: its row may be from an earlier try, and says nothing of those that it took along. Each of
+        # them meets its own row in its own turn.
+        return await settle_broken_commit(signer, attempt, step)
+    except (asyncpg.PostgresError, CustodyError):
+        # Whose fault it was, each finds out alone.
+        pass
+    if result != "done":
+        signer.kept.refused(attempt.ref, state, stale=result == "stale")
+        return None
+    signer.kept.keep(attempt, state, records)
+    signer.acknowledged.remember(attempt.ref, state.facts.incarnation, state.facts.ledger_version + 1)
+    for one in taken:
+        one.waiter.answer = Answered(one.outcome)
+    signer.counters["orders_taken_along"] += len(taken)
+    return Answered(step.outcome)

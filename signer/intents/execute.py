@@ -41,7 +41,8 @@ from custody.worker.idempotency import earlier
 from custody.worker.proven import ProvenSession
 from signer import agents
 from signer.context import Signer
-from signer.decide import Unclaimed, settle
+from signer.decide import settle
+from signer.guarded_write import Unclaimed
 from signer.intents import policy_changes, quorum_changes, seals
 from signer.intents.claims import Claimed, StaleState
 from signer.intents.decisions import agent_of, redacted, seen_agent, take
