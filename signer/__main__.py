@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 from collections import Counter
+from collections.abc import Sequence
 
 from custody.kit import db, logs
 from custody.kit.logs import logger
@@ -12,7 +13,7 @@ from custody.kit.poolers import ForgetfulPooler, refuse_forgetful
 from custody.kit.schema_version import NewerDatabase, refuse_newer
 from custody.kit.tasks import spawn
 from custody.worker import harden, peers
-from custody.worker.handlers import table_of
+from custody.worker.handlers import Handler, Table, table_of
 from custody.worker.judging import JudgingSeals
 from custody.worker.key_file import KeyFileProblem, WrongKeyFile
 from custody.worker.keyring import Keyring
@@ -29,6 +30,7 @@ from signer.claims import Claims
 from signer.context import Signer
 from signer.identity_key import IdentityKey
 from signer.orders.built_in import KINDS
+from signer.orders.kinds import OrderKinds
 from signer.policies import PolicySeals
 from signer.quotas import TenantQuotas
 from signer.rollback_journal import Heads
@@ -41,7 +43,7 @@ log = logger("signer")
 DATABASE_SECONDS = 30.0
 
 
-async def serve(given: Settings, protections: dict[str, bool]) -> None:
+async def serve(given: Settings, protections: dict[str, bool], kinds: OrderKinds, table: Table[Signer]) -> None:
     """Run until SIGTERM or SIGINT."""
     (given.worker.home / "signer").mkdir(mode=0o700, exist_ok=True)
     acknowledged = AcknowledgedOrders(given.worker.home / "signer" / "orders.log")
@@ -52,8 +54,7 @@ async def serve(given: Settings, protections: dict[str, bool]) -> None:
     try:
         await refuse_forgetful(given.worker.database_url)
         await refuse_newer(pool)
-        signer = await _build(pool, given, acknowledged)
-        table = table_of(HANDLERS, "signer")
+        signer = await _build(pool, given, acknowledged, kinds)
         servers = [
             Server(signer, "signer", path, table, processes, given.worker.peer_uids, production=given.worker.production)
             for path, processes in ((given.sign_socket, peers.SIGN_SOCKET), (given.reveal_socket, peers.REVEAL_SOCKET))
@@ -82,7 +83,7 @@ async def serve(given: Settings, protections: dict[str, bool]) -> None:
         await db.close_pool(pool)
 
 
-async def _build(pool: db.Pool, given: Settings, acknowledged: AcknowledgedOrders) -> Signer:
+async def _build(pool: db.Pool, given: Settings, acknowledged: AcknowledgedOrders, kinds: OrderKinds) -> Signer:
     """Everything a signer consists of; refuses to start with keys that do not belong to this database."""
     sealer = Sealer(await _keyring(pool, given))
     identity = IdentityKey(given.identity_key_file)
@@ -120,7 +121,7 @@ async def _build(pool: db.Pool, given: Settings, acknowledged: AcknowledgedOrder
         authority=AuthoritySeals(sealer, heads),
         judging=judging,
         chains=given.worker.chains,
-        kinds=KINDS,
+        kinds=kinds,
         allow_unsafe_calls=given.allow_unsafe_calls,
         empty_policy="deny" if given.empty_policy == "deny" else "allow",
         agent_put_replaces=given.agent_put_replaces,
@@ -144,8 +145,8 @@ async def _keyring(pool: db.Pool, given: Settings) -> Keyring:
     return keyring
 
 
-def main() -> None:
-    """The process."""
+def main(kinds: OrderKinds = KINDS, handlers: Sequence[Handler[Signer]] = HANDLERS) -> None:
+    """Run the process, which signs these kinds of orders and carries out these commands."""
     logs.set_up()
     protections = harden.harden("signer")
     harden.assert_fast_curve()
@@ -154,7 +155,11 @@ def main() -> None:
     except ValueError as problem:
         sys.stderr.write(f"{problem}\n")
         sys.exit(os.EX_CONFIG)
-    run("signer", serve(given, protections), (KeyFileProblem, NewerDatabase, ForgetfulPooler))
+    run(
+        "signer",
+        serve(given, protections, kinds, table_of(handlers, "signer")),
+        (KeyFileProblem, NewerDatabase, ForgetfulPooler),
+    )
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from custody.chains.families import of_kind
+from custody.chains.families import SIGNING
 from custody.chains.types import Effect
 from custody.kit import clock
 from custody.kit.act import Act
@@ -553,7 +553,8 @@ def _told(judged: Judged) -> dict[str, Any]:
 def _signed_events(judged: Judged, outcome: Signed) -> str:
     draft, claim, told = judged.attempt.draft, judged.attempt.claim, _told(judged)
     # Where the hash is the signature: until it is sent, anyone who reads events could send it with the message.
-    tx_hash = outcome.tx_hash if draft.broadcast or not of_kind(judged.attempt.kind.name).hash_is_signature else None
+    is_signature = SIGNING[judged.attempt.kind.keys.family].hash_is_signature
+    tx_hash = outcome.tx_hash if draft.broadcast or not is_signature else None
     events: list[Payload] = []
     if claim is not None:
         said: dict[str, Any] = {"approval_id": claim.approval_id, "comment": claim.comment}

@@ -18,9 +18,8 @@ FAMILIES: Final[Mapping[str, Family]] = {family.name: family for family in _LIST
 WALLETS: Final[Mapping[str, WalletFamily]] = {one.name: one for one in _LISTED if isinstance(one, WalletFamily)}
 # The kinds of orders, as rows, answers and filters name them.
 KINDS: Final = tuple(kind for family in _LISTED for kind in family.order_kinds)
-_BY_KIND: Final = {
-    kind: family for family in _LISTED if isinstance(family, SigningFamily) for kind in family.order_kinds
-}
+SIGNING: Final[Mapping[str, SigningFamily]] = {one.name: one for one in _LISTED if isinstance(one, SigningFamily)}
+_BY_KIND: Final = {kind: family for family in SIGNING.values() for kind in family.order_kinds}
 
 
 def of_kind(order_kind: str) -> SigningFamily:
