@@ -6,7 +6,7 @@ Short bodies and answers are not counted: there is always room for them.
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from weakref import WeakValueDictionary
 
 from custody.kit.errors import TooMany
@@ -23,8 +23,8 @@ MAX_LONG_AT_ONCE = 1
 # Long reads of all tenants take turns as well: a short request is served between two pieces of one long answer, not of
 # as many as there are tenants. Nobody waits longer than this for that, however slow the others' reads are.
 MAX_TURN_SECONDS = 0.5
-# Reads whose longest answer is known, by whose they are and by route; a list not yet known waits as a long one does,
-# or the first reads of it would come all at once.
+# Reads whose longest answer is known, by whose they are and by route. Of a list that is not, the first reads would come
+# all at once, so one of them shows how long it is.
 MAX_KNOWN = 50_000
 
 
@@ -41,15 +41,17 @@ class Held:
         self._turns: WeakValueDictionary[tuple[str, bool], asyncio.Semaphore] = WeakValueDictionary()
         self._reading = asyncio.Lock()
         self._longest: dict[tuple[str, str], int] = {}
+        # Lists of which the first read is under way.
+        self._first: dict[tuple[str, str], asyncio.Event] = {}
 
     def room(self, name: str, size: int) -> None:
         """Raise TooMuchHeld if so many bytes more would be too much."""
         if size > FREE_BYTES and (self._each[name] + size > MAX_HELD_EACH or self._all + size > MAX_HELD):
             raise TooMuchHeld
 
-    def expect(self, name: str, route: str, *, listed: bool = False) -> int:
-        """Return the length of a holder's longest answer to a read of this route; of the first, 0 or a long list's."""
-        return self._longest.get((name, route), FREE_BYTES + 1 if listed else 0)
+    def expect(self, name: str, route: str) -> int:
+        """Return the length of a holder's longest answer to a read of this route; 0 if none is known."""
+        return self._longest.get((name, route), 0)
 
     def remember(self, name: str, route: str, size: int, *, listed: bool = False) -> None:
         """Remember how long a list, or another long answer, was: that is known only when the work is done."""
@@ -59,6 +61,29 @@ class Held:
         if len(self._longest) >= MAX_KNOWN:
             del self._longest[next(iter(self._longest))]
         self._longest[name, route] = longest
+
+    @asynccontextmanager
+    async def read(self, name: str, route: str, *, listed: bool) -> AsyncIterator[None]:
+        """Wait as `turn` does for what is known of a read; of a list that nobody has read yet, one goes ahead.
+
+        Those that come meanwhile wait until it is known how long it is, or for MAX_TURN_SECONDS.
+        """
+        place = (name, route)
+        if listed and place not in self._longest:
+            if place not in self._first:
+                ended = self._first[place] = asyncio.Event()
+                try:
+                    async with self._read_alone():
+                        yield
+                finally:
+                    del self._first[place]
+                    ended.set()
+                return
+            with suppress(TimeoutError):
+                async with asyncio.timeout(MAX_TURN_SECONDS):
+                    await self._first[place].wait()
+        async with self.turn(name, self.expect(name, route), reads=True):
+            yield
 
     @asynccontextmanager
     async def turn(self, name: str, size: int, *, reads: bool) -> AsyncIterator[None]:

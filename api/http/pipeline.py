@@ -136,8 +136,11 @@ class Pipeline:
             await bodies.receive(request, endpoint.max_body)
             route = endpoint.contract_path
             reads = endpoint.method == "GET"
-            expected = self.held.expect(holder, route, listed=endpoint.listed) if reads else 0
-            async with self.held.turn(holder, max(expected, len(request.body)), reads=reads):
+            if reads:
+                turn = self.held.read(holder, route, listed=endpoint.listed)
+            else:
+                turn = self.held.turn(holder, len(request.body), reads=False)
+            async with turn:
                 response = await self._answer(endpoint, request, caller, origin, path)
                 if reads:
                     # A stream has no body.

@@ -177,13 +177,31 @@ def test_the_longest_known_is_forgotten_first() -> None:
     assert held.expect("tenant-1", "/intents") == LONG
 
 
-async def test_the_first_reads_of_a_list_wait_as_long_ones_do_until_it_is_known_to_be_short() -> None:
+async def test_of_a_list_that_nobody_has_read_one_read_goes_ahead() -> None:
+    held, going = Held(), []
+
+    async def read(number: int, size: int) -> None:
+        async with held.read("tenant", "/intents", listed=True):
+            going.append(number)
+            await asyncio.sleep(0)
+            assert going in ([0], [0, 1, 2])
+            held.remember("tenant", "/intents", size, listed=True)
+
+    await asyncio.gather(*(read(number, 1) for number in range(3)))
+
+    assert going == [0, 1, 2]
+    assert held.expect("tenant", "/intents") == 1
+
+
+async def test_a_first_read_that_never_ends_holds_up_nobody_for_long() -> None:
     held = Held()
-    assert held.expect("tenant", "/intents", listed=True) > FREE_BYTES
-    assert held.expect("tenant", "/intents/{id}") == 0
 
-    held.remember("tenant", "/intents", 1, listed=True)
-    held.remember("tenant", "/intents/{id}", 1)
-
-    assert held.expect("tenant", "/intents", listed=True) == 1
-    assert held.expect("other", "/intents", listed=True) > FREE_BYTES
+    async with (
+        held.read("tenant", "/intents", listed=True),
+        asyncio.timeout(60),
+        held.read("tenant", "/intents", listed=True),
+        held.read("tenant", "/agents", listed=True),
+        held.read("other", "/intents", listed=True),
+        held.read("tenant", "/intents/{id}", listed=False),
+    ):
+        pass
