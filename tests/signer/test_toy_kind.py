@@ -46,7 +46,7 @@ def test_a_kind_from_outside_is_judged_limited_signed_and_told_once(postgres_hom
         # The control: the limit counts what was promised, and what is left goes.
         assert promise(4, beyond)["type"] == "Refused"
         assert promise(3, again)["type"] == "Signed"
-        rows = asyncio.run(written(service, agent.id))
+        rows = asyncio.run(rows_of(service, agent.id))
     found = {row["id"]: (row["kind"], row["status"], int(row["value"])) for row in rows}
     assert found == {
         first: ("promise", "signed", 7),
@@ -55,7 +55,7 @@ def test_a_kind_from_outside_is_judged_limited_signed_and_told_once(postgres_hom
     }
 
 
-async def written(service: Service, agent: str) -> list[Any]:
+async def rows_of(service: Service, agent: str) -> list[Any]:
     """The rows of its orders."""
     async with owner_of(service.database) as owner:
         asked = "SELECT id::text, kind, status, value FROM transactions WHERE agent_id = $1"

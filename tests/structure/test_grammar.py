@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 BOUNDS = {
     "api": (0, 0),
     "custody": (3, 142),
-    "signer": (147, 85),
+    "signer": (139, 79),
     "identity": (0, 0),
     "scheduler": (0, 0),
     "proxy_addon": (0, 0),
