@@ -319,7 +319,7 @@ async def _listens(subject: str, path: Path, settings: Settings) -> Finding:
     except OSError as problem:
         log = settings.home / "log" / f"{subject.partition(',')[0]}.log"
         cure = f"start it with {settings.how_to_start}; its log is {log}"
-        return Finding(subject, f"{path}: {problem.strerror}", cure)
+        return Finding(subject, f"{path}: {problem.strerror or problem}", cure)
     writer.close()
     return Finding(subject, f"listens at {path}")
 

@@ -85,9 +85,14 @@ def home(environment: Environment) -> Path:
 def socket_path(environment: Environment, name: str, default: Path | str) -> Path:
     """Return the path of a socket; behind a link to a short folder (`ops/places.py`), the path it leads to."""
     given = path(environment, name, default)
-    if len(os.fsencode(found := given.parent.resolve() / given.name)) > LONGEST_SOCKET:
-        raise BadSetting(name, f"{found} is longer than the {LONGEST_SOCKET} bytes of a socket; choose a shorter path")
-    return found
+    return given.parent.resolve() / given.name
+
+
+def short(name: str, socket: Path) -> Path:
+    """Return the path of a socket that a process binds or connects to; BadSetting where it is too long for one."""
+    if len(os.fsencode(socket)) > LONGEST_SOCKET:
+        raise BadSetting(name, f"{socket} is longer than the {LONGEST_SOCKET} bytes of a socket; choose a shorter path")
+    return socket
 
 
 def sign_socket(environment: Environment) -> Path:

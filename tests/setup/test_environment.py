@@ -9,7 +9,11 @@ import pytest
 from custody.kit import environment
 from custody.kit.environment import BadSetting
 
-SOCKETS = (environment.sign_socket, environment.reveal_socket, environment.identity_socket)
+SOCKETS = {
+    "SERVICE_SIGN_SOCKET": environment.sign_socket,
+    "SERVICE_REVEAL_SOCKET": environment.reveal_socket,
+    "SERVICE_IDENTITY_SOCKET": environment.identity_socket,
+}
 
 
 def test_an_empty_value_counts_as_unset() -> None:
@@ -112,16 +116,16 @@ def test_a_socket_is_where_a_link_leads_or_refused_by_its_name(tmp_path: Path) -
     long, short = tmp_path / ("long" * 30), Path(tempfile.mkdtemp(prefix="cs-"))
     long.mkdir()
     source = {"SERVICE_HOME": str(long)}
-    for of in SOCKETS:
-        with pytest.raises(BadSetting, match=r"\ASERVICE_[A-Z]+_SOCKET: .* is longer than the 103 bytes of a socket"):
-            of(source)
+    for name, of in SOCKETS.items():
+        with pytest.raises(BadSetting, match=rf"\A{name}: .* is longer than the 103 bytes of a socket"):
+            environment.short(name, of(source))
     for folder in ("run", "run-identity"):
         (long / folder).symlink_to(short)
-    assert {of(source).parent for of in SOCKETS} == {short.resolve()}
+    assert {of(source).parent for of in SOCKETS.values()} == {short.resolve()}
     # The longest: a worker binds it under its own name with `.new` behind.
     longest = short / ("s" * (environment.LONGEST_SOCKET - len(str(short)) - 1))
-    assert environment.sign_socket({"SERVICE_SIGN_SOCKET": str(longest)}) == longest
+    assert environment.short("SERVICE_SIGN_SOCKET", longest) == longest
     with socket.socket(socket.AF_UNIX) as bound:
         bound.bind(f"{longest}.new")
     with pytest.raises(BadSetting):
-        environment.sign_socket({"SERVICE_SIGN_SOCKET": f"{longest}s"})
+        environment.short("SERVICE_SIGN_SOCKET", environment.sign_socket({"SERVICE_SIGN_SOCKET": f"{longest}s"}))

@@ -29,7 +29,7 @@ from tests.fixtures.signer_socket import connected, greeted
 HELLO_SECONDS = 5
 
 
-async def test_a_request_given_up_while_it_connects_leaves_no_connection(tmp_path: Path) -> None:
+async def test_a_request_given_up_while_it_connects_leaves_no_connection(socket_folder: Path) -> None:
     accepted, ended = asyncio.Event(), asyncio.Event()
 
     async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -39,8 +39,8 @@ async def test_a_request_given_up_while_it_connects_leaves_no_connection(tmp_pat
         ended.set()
         writer.close()
 
-    server = await asyncio.start_unix_server(silent, tmp_path / "sign.sock")
-    client = SignerClient(str(tmp_path / "sign.sock"), "api")
+    server = await asyncio.start_unix_server(silent, socket_folder / "sign.sock")
+    client = SignerClient(str(socket_folder / "sign.sock"), "api")
     asking = asyncio.create_task(client.tell(Status(), Origin("a test")))
     await accepted.wait()
 
@@ -61,7 +61,7 @@ async def test_a_request_given_up_while_it_connects_leaves_no_connection(tmp_pat
     ],
 )
 async def test_a_connection_that_breaks_names_the_worker_that_was_asked(
-    tmp_path: Path, command: Command[Any], asked: str
+    socket_folder: Path, command: Command[Any], asked: str
 ) -> None:
     async def breaking(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Greet, and hang up at the first request."""
@@ -70,8 +70,8 @@ async def test_a_connection_that_breaks_names_the_worker_that_was_asked(
         await reader.read(1)
         writer.close()
 
-    server = await asyncio.start_unix_server(breaking, tmp_path / "sign.sock")
-    client = SignerClient(str(tmp_path / "sign.sock"), "api")
+    server = await asyncio.start_unix_server(breaking, socket_folder / "sign.sock")
+    client = SignerClient(str(socket_folder / "sign.sock"), "api")
 
     with pytest.raises(OutcomeUnknown, match=f"the connection to {asked} broke"):
         await client.tell(command, Origin("a test"))
@@ -116,8 +116,8 @@ def _as_a_stranger(path: Path) -> bytes:
     return subprocess.run(command, capture_output=True, check=True, timeout=60).stdout
 
 
-async def test_a_client_that_was_closed_opens_no_connection(tmp_path: Path) -> None:
-    client = SignerClient(str(tmp_path / "sign.sock"), "api")
+async def test_a_client_that_was_closed_opens_no_connection(socket_folder: Path) -> None:
+    client = SignerClient(str(socket_folder / "sign.sock"), "api")
     await client.close()
 
     with pytest.raises(SignerUnavailable):

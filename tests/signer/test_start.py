@@ -156,7 +156,7 @@ def test_others_of_the_same_uid_cannot_look_into_the_signer() -> None:
 
 
 @pytest.mark.parametrize(("ends_with", "code"), [("SystemExit('gone wrong')", 1), ("KeyboardInterrupt", 130)])
-def test_a_background_task_that_ends_ends_the_process(tmp_path: Path, ends_with: str, code: int) -> None:
+def test_a_background_task_that_ends_ends_the_process(socket_folder: Path, ends_with: str, code: int) -> None:
     """Whatever is still under way: a loop that waits for it would keep the socket, and nobody starts another signer."""
     program = f"""
 import asyncio
@@ -172,8 +172,8 @@ async def never_ends():
             pass
 async def life():
     endless = asyncio.get_running_loop().create_task(never_ends())
-    server = await asyncio.start_unix_server(fail, {str(tmp_path / "s")!r})
-    reader, writer = await asyncio.open_unix_connection({str(tmp_path / "s")!r})
+    server = await asyncio.start_unix_server(fail, {str(socket_folder / "s")!r})
+    reader, writer = await asyncio.open_unix_connection({str(socket_folder / "s")!r})
     writer.write(b"x")
     await asyncio.sleep(60)
 run('signer', life())
