@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 
-from custody.kit import db, logs
+from custody.kit import db, environment, logs
 from custody.kit.logs import logger
 from custody.kit.poolers import ForgetfulPooler, refuse_forgetful
 from custody.kit.schema_version import NewerDatabase, refuse_newer
@@ -111,6 +111,7 @@ def main() -> None:
     protections = harden.harden("identity")
     try:
         given = settings.read()
+        environment.short("SERVICE_IDENTITY_SOCKET", given.socket)
     except ValueError as problem:
         sys.stderr.write(f"{problem}\n")
         sys.exit(os.EX_CONFIG)

@@ -40,7 +40,7 @@ def read(source: Mapping[str, str] = os.environ) -> Settings:
     worker = settings.read(source, "identity", connections=6)
     return Settings(
         worker=worker,
-        socket=environment.short("SERVICE_IDENTITY_SOCKET", environment.identity_socket(source)),
+        socket=environment.identity_socket(source),
         key_file=environment.identity_key_file(source),
         platform_key_file=environment.path(source, "SERVICE_PLATFORM_KEY_FILE", worker.home / "platform.key"),
         allow_self_registration=environment.flag(source, "SERVICE_ALLOW_SELF_REGISTRATION", default=True),

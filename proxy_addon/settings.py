@@ -47,7 +47,7 @@ def read(source: Mapping[str, str] = os.environ) -> Settings:
     return Settings(
         home=home,
         database_url=environment.url_from_home(source, "proxy"),
-        reveal_socket=environment.short("SERVICE_REVEAL_SOCKET", environment.reveal_socket(source)),
+        reveal_socket=environment.reveal_socket(source),
         host=source.get("SERVICE_PROXY_HOST", "").strip() or "127.0.0.1",
         port=environment.port(source, "SERVICE_PROXY_PORT", 8080),
         worker=environment.integer(source, "SERVICE_PROXY_WORKER", 0, low=0, high=1023),

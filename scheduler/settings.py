@@ -33,8 +33,8 @@ def read(source: Mapping[str, str] = os.environ) -> Settings:
     extra = environment.text(source, "SERVICE_WEBHOOK_EXTRA_CA_FILE", "")
     return Settings(
         database_url=environment.url_from_home(source, "scheduler"),
-        sign_socket=environment.short("SERVICE_SIGN_SOCKET", environment.sign_socket(source)),
-        identity_socket=environment.short("SERVICE_IDENTITY_SOCKET", environment.identity_socket(source)),
+        sign_socket=environment.sign_socket(source),
+        identity_socket=environment.identity_socket(source),
         metrics_host=metrics_address.host(source),
         metrics_port=environment.port(source, "SERVICE_METRICS_PORT_SCHEDULER", 3292),
         chains=table.load(source),

@@ -7,7 +7,7 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 
-from custody.kit import db, logs
+from custody.kit import db, environment, logs
 from custody.kit.logs import logger
 from custody.kit.poolers import ForgetfulPooler, refuse_forgetful
 from custody.kit.schema_version import NewerDatabase, refuse_newer
@@ -152,6 +152,8 @@ def main(kinds: OrderKinds = KINDS, handlers: Sequence[Handler[Signer]] = HANDLE
     harden.assert_fast_curve()
     try:
         given = settings.read()
+        environment.short("SERVICE_SIGN_SOCKET", given.sign_socket)
+        environment.short("SERVICE_REVEAL_SOCKET", given.reveal_socket)
     except ValueError as problem:
         sys.stderr.write(f"{problem}\n")
         sys.exit(os.EX_CONFIG)

@@ -47,8 +47,8 @@ def read(source: Mapping[str, str] = os.environ) -> Settings:
     worker = settings.read(source, "signer", connections=8)
     return Settings(
         worker=worker,
-        sign_socket=environment.short("SERVICE_SIGN_SOCKET", environment.sign_socket(source)),
-        reveal_socket=environment.short("SERVICE_REVEAL_SOCKET", environment.reveal_socket(source)),
+        sign_socket=environment.sign_socket(source),
+        reveal_socket=environment.reveal_socket(source),
         master_key_file=environment.path(source, "SERVICE_MASTER_KEY_FILE", worker.home / "master.key"),
         identity_key_file=environment.identity_key_file(source),
         checkpoint_file=_checkpoint_file(source),

@@ -89,7 +89,7 @@ def socket_path(environment: Environment, name: str, default: Path | str) -> Pat
 
 
 def short(name: str, socket: Path) -> Path:
-    """Return the path of a socket that a process binds or connects to; BadSetting where it is too long for one."""
+    """Return the path of a socket that a process binds; BadSetting where it is too long for one."""
     if len(os.fsencode(socket)) > LONGEST_SOCKET:
         raise BadSetting(name, f"{socket} is longer than the {LONGEST_SOCKET} bytes of a socket; choose a shorter path")
     return socket
