@@ -3,6 +3,7 @@
 import os
 import shlex
 import subprocess
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -71,16 +72,17 @@ def terminal(
     command: list[str | Path], folder: Path, environment: Mapping[str, str], size: tuple[int, int] = (140, 44)
 ) -> Iterator[Terminal]:
     """Run a program in a terminal of this size, in a shell that stays there after it."""
-    window = Terminal(installed(TMUX), folder)
     columns, lines = size
     words = " ".join(f"{name}={shlex.quote(value)}" for name, value in environment.items())
     program = shlex.join(str(word) for word in command)
     line = f"env -i {words} {program}; echo '{_GONE}'$?; exec cat"
-    window.tmux("new-session", "-d", "-x", str(columns), "-y", str(lines), "-c", str(folder), line)
-    try:
-        yield window
-    finally:
-        window.tmux("kill-server")
+    with tempfile.TemporaryDirectory(prefix="ct-") as sockets:
+        window = Terminal(installed(TMUX), Path(sockets))
+        window.tmux("new-session", "-d", "-x", str(columns), "-y", str(lines), "-c", str(folder), line)
+        try:
+            yield window
+        finally:
+            window.tmux("kill-server")
 
 
 def basics() -> dict[str, str]:
