@@ -34,39 +34,39 @@ from tests.outside.upstream import running_upstream
 
 ATTACKS: dict[str, Attack] = {
     **{
-        f"api: {name}": getattr(on_api, name)
-        for name in (
-            "rules",
-            "batches",
-            "stored",
-            "backtests",
-            "histories",
-            "strangers",
-            "typed_data",
-            "streams",
-            "searches",
-            "half_heads",
-            "many_addresses",
-            "full_lists",
-            "balances",
+        f"api: {act.__name__}": act
+        for act in (
+            on_api.rules,
+            on_api.batches,
+            on_api.store_rules,
+            on_api.backtests,
+            on_api.histories,
+            on_api.strangers,
+            on_api.typed_data,
+            on_api.streams,
+            on_api.searches,
+            on_api.half_heads,
+            on_api.many_addresses,
+            on_api.full_lists,
+            on_api.balances,
         )
     },
     **{
-        f"proxy: {name}": getattr(on_proxy, name)
-        for name in (
-            "encodings",
-            "types",
-            "idle",
-            "small_chunks_up",
-            "small_chunks_down",
-            "informed",
-            "small_frames",
-            "downloads",
-            "names",
-            "frozen",
-            "unrouted",
-            "held_bodies",
-            "half_heads",
+        f"proxy: {act.__name__}": act
+        for act in (
+            on_proxy.encodings,
+            on_proxy.types,
+            on_proxy.idle,
+            on_proxy.small_chunks_up,
+            on_proxy.small_chunks_down,
+            on_proxy.early_hints,
+            on_proxy.small_frames,
+            on_proxy.downloads,
+            on_proxy.names,
+            on_proxy.frozen_agent,
+            on_proxy.no_route,
+            on_proxy.held_bodies,
+            on_proxy.half_heads,
         )
     },
 }
