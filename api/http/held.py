@@ -68,7 +68,7 @@ class Held:
 
         Those that come meanwhile wait until it is known how long it is, or for MAX_TURN_SECONDS.
         """
-        place = (name, route)
+        place, least = (name, route), 0
         if listed and place not in self._longest:
             if place not in self._first:
                 ended = self._first[place] = asyncio.Event()
@@ -82,7 +82,9 @@ class Held:
             with suppress(TimeoutError):
                 async with asyncio.timeout(MAX_TURN_SECONDS):
                     await self._first[place].wait()
-        async with self.turn(name, self.expect(name, route), reads=True):
+                # A short first answer says nothing of what others of the burst ask for.
+                least = FREE_BYTES + 1
+        async with self.turn(name, max(least, self.expect(name, route)), reads=True):
             yield
 
     @asynccontextmanager

@@ -184,7 +184,7 @@ async def test_of_a_list_that_nobody_has_read_one_read_goes_ahead() -> None:
         async with held.read("tenant", "/intents", listed=True):
             going.append(number)
             await asyncio.sleep(0)
-            assert going in ([0], [0, 1, 2])
+            assert number or going == [0]
             held.remember("tenant", "/intents", size, listed=True)
 
     await asyncio.gather(*(read(number, 1) for number in range(3)))
