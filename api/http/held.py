@@ -6,11 +6,11 @@ Short bodies and answers are not counted: there is always room for them.
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager
 from weakref import WeakValueDictionary
 
 from custody.kit.errors import TooMany
-from custody.kit.turns import Turn
+from custody.kit.turns import Seats, Turn
 
 # What is no longer than this is nobody's share.
 FREE_BYTES = 64 * 1024
@@ -23,8 +23,8 @@ MAX_LONG_AT_ONCE = 1
 # Long reads of all tenants take turns as well: a short request is served between two pieces of one long answer, not of
 # as many as there are tenants. Nobody waits longer than this for that, however slow the others' reads are.
 MAX_TURN_SECONDS = 0.5
-# Reads whose longest answer is known, by whose they are and by route. Of a list that is not, the first reads would come
-# all at once, so one of them shows how long it is.
+# Reads whose longest answer is known, by whose they are and by route; a list not yet known waits as a long one does,
+# or the first reads of it would come all at once.
 MAX_KNOWN = 50_000
 
 
@@ -38,11 +38,9 @@ class Held:
     def __init__(self) -> None:
         self._all = 0
         self._each: Counter[str] = Counter()
-        self._turns: WeakValueDictionary[tuple[str, bool], asyncio.Semaphore] = WeakValueDictionary()
+        self._turns: WeakValueDictionary[tuple[str, bool], Seats] = WeakValueDictionary()
         self._reading = asyncio.Lock()
         self._longest: dict[tuple[str, str], int] = {}
-        # Lists of which the first read is under way.
-        self._first: dict[tuple[str, str], asyncio.Event] = {}
 
     def room(self, name: str, size: int) -> None:
         """Raise TooMuchHeld if so many bytes more would be too much."""
@@ -64,28 +62,23 @@ class Held:
 
     @asynccontextmanager
     async def read(self, name: str, route: str, *, listed: bool) -> AsyncIterator[None]:
-        """Wait as `turn` does for what is known of a read; of a list that nobody has read yet, one goes ahead.
+        """Wait as `turn` does for what is known of a read; of a list that nobody has read yet, as a long one waits.
 
-        Those that come meanwhile wait until it is known how long it is, or for MAX_TURN_SECONDS.
+        That may be short after all and stand behind one that is blocked, so it waits only while turns are taken.
         """
-        place, least = (name, route), 0
-        if listed and place not in self._longest:
-            if place not in self._first:
-                ended = self._first[place] = asyncio.Event()
-                try:
-                    async with self._read_alone():
-                        yield
-                finally:
-                    del self._first[place]
-                    ended.set()
-                return
-            with suppress(TimeoutError):
-                async with asyncio.timeout(MAX_TURN_SECONDS):
-                    await self._first[place].wait()
-                # A short first answer says nothing of what others of the burst ask for.
-                least = FREE_BYTES + 1
-        async with self.turn(name, max(least, self.expect(name, route)), reads=True):
+        if not listed or (name, route) in self._longest:
+            async with self.turn(name, self.expect(name, route), reads=True):
+                yield
+            return
+        seats = self._seats(name, reads=True)
+        if not await seats.acquire_while_taken(MAX_TURN_SECONDS):
             yield
+            return
+        try:
+            async with self._read_alone():
+                yield
+        finally:
+            seats.release()
 
     @asynccontextmanager
     async def turn(self, name: str, size: int, *, reads: bool) -> AsyncIterator[None]:
@@ -96,13 +89,16 @@ class Held:
         if size <= FREE_BYTES:
             yield
             return
-        seats = self._turns.setdefault((name, reads), asyncio.Semaphore(MAX_LONG_AT_ONCE))
+        seats = self._seats(name, reads=reads)
         if not reads:
             async with Turn(seats):
                 yield
             return
         async with seats, self._read_alone():
             yield
+
+    def _seats(self, name: str, *, reads: bool) -> Seats:
+        return self._turns.setdefault((name, reads), Seats(MAX_LONG_AT_ONCE))
 
     @asynccontextmanager
     async def _read_alone(self) -> AsyncIterator[None]:

@@ -11,6 +11,30 @@ from contextvars import ContextVar
 _turn: ContextVar["Turn | None"] = ContextVar("turn", default=None)
 
 
+class Seats(asyncio.Semaphore):
+    """How many may work on something at once, and whether turns are taken at all."""
+
+    def __init__(self, seats: int) -> None:
+        super().__init__(seats)
+        self._risen = 0
+
+    def release(self) -> None:
+        """Give a seat back."""
+        self._risen += 1
+        super().release()
+
+    async def acquire_while_taken(self, seconds: float) -> bool:
+        """Take a seat; False once nobody has risen for so long, because who is seated may be blocked."""
+        while True:
+            risen = self._risen
+            try:
+                async with asyncio.timeout(seconds):
+                    return await self.acquire()
+            except TimeoutError:
+                if risen == self._risen:
+                    return False
+
+
 class Turn:
     """The turn of one request, until its end; what the request starts shares it."""
 

@@ -177,20 +177,24 @@ def test_the_longest_known_is_forgotten_first() -> None:
     assert held.expect("tenant-1", "/intents") == LONG
 
 
-async def test_of_a_list_that_nobody_has_read_one_read_goes_ahead() -> None:
-    held, going = Held(), []
+async def test_first_reads_of_a_list_take_turns_until_it_is_known_to_be_short() -> None:
+    held, going, most = Held(), 0, 0
 
-    async def read(number: int, size: int) -> None:
+    async def read(size: int) -> None:
+        nonlocal going, most
         async with held.read("tenant", "/intents", listed=True):
-            going.append(number)
-            await asyncio.sleep(0)
-            assert number or going == [0]
+            going += 1
+            most = max(most, going)
+            for _ in range(3):
+                await asyncio.sleep(0)
+            going -= 1
             held.remember("tenant", "/intents", size, listed=True)
 
-    await asyncio.gather(*(read(number, 1) for number in range(3)))
+    await asyncio.gather(*(read(1) for _ in range(9)))
+    first, most = most, 0
+    await asyncio.gather(*(read(1) for _ in range(9)))
 
-    assert going == [0, 1, 2]
-    assert held.expect("tenant", "/intents") == 1
+    assert (first, most) == (MAX_LONG_AT_ONCE, 9)
 
 
 async def test_a_first_read_that_never_ends_holds_up_nobody_for_long() -> None:
