@@ -164,7 +164,7 @@ async def push(port: int, opening: bytes, pieces: bytes, seconds: float, connect
             try:
                 async with asyncio.timeout(max(until - time.monotonic(), 0.01)):
                     writer.write(opening)
-                    while not dropping.done():
+                    while not (dropping.done() or writer.is_closing()):
                         writer.write(pieces)
                         await writer.drain()
                         seen["pieces"] += 1
