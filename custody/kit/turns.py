@@ -12,7 +12,7 @@ _turn: ContextVar["Turn | None"] = ContextVar("turn", default=None)
 
 
 class Seats(asyncio.Semaphore):
-    """How many may work on something at once, and whether turns are taken at all."""
+    """Seats of those who may work on something at once; they know whether turns are taken at all."""
 
     def __init__(self, seats: int) -> None:
         super().__init__(seats)

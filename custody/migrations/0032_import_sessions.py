@@ -1,0 +1,14 @@
+"""Imports: what databases lack that were made between two forms of 0021."""
+
+from typing import ClassVar
+
+from tortoise.migrations.migration import Migration as _Migration
+
+from custody.migrations import sql
+
+
+class Migration(_Migration):
+    """Run the SQL file beside this one."""
+
+    dependencies: ClassVar[list[tuple[str, str]]] = [("custody", "0031_people_named")]  # type: ignore[misc]
+    operations = sql(__name__)
