@@ -32,9 +32,15 @@ _SUBJECT = re.compile(r"[\x20-\x7e]{1,255}\Z")
 _REFUSED_HEADERS: Final = frozenset({"crit", "jwk", "jku", "x5u", "x5c", "b64", "zip"})
 # A logout token or an access token of the same issuer is signed by the same keys.
 _TYPES: Final = frozenset({"jwt", "application/jwt"})
+_DIRECTORY = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+# One directory in Entra's global cloud, that of the US government or that of China; tokens of version 1.0 name another
+# host, which is the same in all of them but China's.
 _MICROSOFT = re.compile(
-    r"https://login\.microsoftonline\.com/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/v2\.0\Z"
+    rf"https://(?:login\.microsoftonline\.(?:com|us)|login\.partner\.microsoftonline\.cn)/{_DIRECTORY}/v2\.0\Z"
+    rf"|https://sts\.(?:windows\.net|chinacloudapi\.cn)/{_DIRECTORY}/\Z"
 )
+# `xms_edov` is met in each of these forms; a float is not one of them.
+_HOLDS: Final = (True, 1, "1", "true")
 _EXACT: Final = 2**53
 # An algorithm checks keys that are shorter than it wants; by default the library only warns.
 _SIGNATURES = PyJWS(options={"enforce_minimum_key_length": True})
@@ -135,7 +141,7 @@ def verified_email(claims: IdClaims, issuer: str) -> str | None:
     said = claims.said
     if _MICROSOFT.match(issuer):
         verified = said.get("xms_edov")
-        holds = verified is True or (type(verified) is int and verified == 1)
+        holds = isinstance(verified, bool | int | str) and verified in _HOLDS
     else:
         holds = said.get("email_verified") is True or said.get("email_verified") == "true"
     address = said.get("email")
@@ -183,7 +189,7 @@ def _key_for(header: Mapping[str, Any], keys: KeySet) -> Key:
             raise IdTokenRefused("id_token_kid_missing")
         key: Key | None = keys.keys[0]
     else:
-        key = keys.find(kid)
+        key = keys.find(kid, algorithm)
     if key is None:
         raise KeyUnknown
     if algorithm not in key.algorithms:

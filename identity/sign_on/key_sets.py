@@ -1,8 +1,9 @@
 """Key sets of OIDC issuers (RFC 7517), read strictly. Pure.
 
-A set is taken whole or not at all. Refused is whatever shows that it is no set of public signing keys, such as a
-private member or a shared secret; skipped is what honest issuers publish beside their signing keys, such as a key for
-encryption or of a kind that we do not verify with.
+A member that we do not verify with is skipped (RFC 7517 5): one for encryption, of another kind, too weak, without an
+id that could be used, or malformed. It verifies nothing, and it does not keep the good one beside it from verifying.
+The set as a whole is refused where nothing good is left, where it is too large, and where any member shows a secret:
+an issuer that publishes one has lost control of its keys.
 """
 
 import base64
@@ -79,9 +80,10 @@ class KeySet(msgspec.Struct, frozen=True):
 
     keys: tuple[Key, ...] = ()
 
-    def find(self, kid: str) -> Key | None:
-        """The key with this id."""
-        return next((key for key in self.keys if key.kid == kid), None)
+    def find(self, kid: str, algorithm: str) -> Key | None:
+        """The key with this id: the one for the algorithm, where an issuer gives keys of several kinds one id."""
+        named = [key for key in self.keys if key.kid == kid]
+        return next((key for key in named if algorithm in key.algorithms), named[0] if named else None)
 
     def with_former(self, former: "KeySet") -> "KeySet":
         """These keys, and behind them those of a former set."""
@@ -106,22 +108,39 @@ def _read(content: bytes) -> list[tuple[Key, dict[str, str]]]:
         entries = read_object(content).get("keys")
     except NotStrict:
         raise BadKeySet("set_malformed") from None
-    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+    if not isinstance(entries, list):
         raise BadKeySet("set_malformed")
     if len(entries) > MAX_KEYS:
         raise BadKeySet("set_too_many_keys")
-    # Looked at in every entry, also in those that are skipped: whoever publishes a secret has no secret.
-    if any(_PRIVATE & entry.keys() or entry.get("kty") == "oct" for entry in entries):
+    members = [entry for entry in entries if isinstance(entry, dict)]
+    # Looked at in every member, also in those that are skipped.
+    if any(_PRIVATE & entry.keys() or entry.get("kty") == "oct" for entry in members):
         raise BadKeySet("set_key_private")
-    kids = [entry["kid"] for entry in entries if "kid" in entry]
-    if not all(isinstance(kid, str) and 0 < len(kid) <= _MAX_KID for kid in kids):
-        raise BadKeySet("set_key_malformed")
-    if len(set(kids)) < len(kids):
-        raise BadKeySet("set_key_twice")
-    found = [(key, entry) for entry in entries if _is_for_signing(entry) and (key := _key(entry)) is not None]
-    if not found:
-        raise BadKeySet("set_empty")
-    return [(key, {name: entry[name] for name in _KEPT if name in entry}) for key, entry in found]
+    found: list[tuple[Key, dict[str, str]]] = []
+    problems: list[KeySetProblem] = [] if len(members) == len(entries) else ["set_key_malformed"]
+    for entry in members:
+        try:
+            key = _key(entry) if _is_for_signing(entry) else None
+        except BadKeySet as bad:
+            problems.append(bad.problem)
+            continue
+        if key is not None:
+            found.append((key, {name: entry[name] for name in _KEPT if name in entry}))
+    plain = _told_apart(found)
+    if not plain:
+        raise BadKeySet("set_key_twice" if found else problems[0] if problems else "set_empty")
+    return plain
+
+
+def _told_apart(found: list[tuple[Key, dict[str, str]]]) -> list[tuple[Key, dict[str, str]]]:
+    """Leave out keys that a token cannot name: different ones of one id for one algorithm. Of equal ones keep one."""
+    once = [pair for at, pair in enumerate(found) if pair[1] not in (other for _, other in found[:at])]
+    return [(key, entry) for key, entry in once if not any(_is_confused(key, other) for other, _ in once)]
+
+
+def _is_confused(key: Key, other: Key) -> bool:
+    same_name = key.kid is not None and key.kid == other.kid and bool({*key.algorithms} & {*other.algorithms})
+    return same_name and key.public != other.public
 
 
 def _is_for_signing(entry: Mapping[str, Any]) -> bool:
@@ -130,17 +149,20 @@ def _is_for_signing(entry: Mapping[str, Any]) -> bool:
 
 
 def _key(entry: Mapping[str, Any]) -> Key | None:
-    """The key, or None if it is of a kind that we do not verify with."""
+    """The key, or None if it is of a kind that we do not verify with; BadKeySet if it is of one and odd."""
+    kid = entry.get("kid")
+    if "kid" in entry and not (isinstance(kid, str) and 0 < len(kid) <= _MAX_KID):
+        raise BadKeySet("set_key_malformed")
     made = _public(entry)
     if made is None:
         return None
     public, algorithms = made
     if (named := entry.get("alg")) is not None:
-        if named not in algorithms:
+        if not isinstance(named, str) or named not in algorithms:
             # Meant for something else, such as RSA-OAEP.
             return None
         algorithms = (named,)
-    return Key(entry.get("kid"), algorithms, public)
+    return Key(kid, algorithms, public)
 
 
 def _public(entry: Mapping[str, Any]) -> tuple[PublicKey, tuple[str, ...]] | None:

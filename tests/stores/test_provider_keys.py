@@ -143,7 +143,7 @@ def test_a_replaced_set_serves_for_an_hour() -> None:
 async def test_a_bad_set_leaves_the_good_one(identity: Identity) -> None:
     await identity.put(ONE)
 
-    assert await identity.put(TWO, TWO) == "set_key_twice"
+    assert await identity.put(SigningKey(kid="same"), SigningKey(kid="same")) == "set_key_twice"
     assert await identity.put(SigningKey(bits=1024)) == "set_key_weak"
     assert await identity.kids() == [ONE.kid]
 

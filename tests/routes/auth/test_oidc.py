@@ -243,6 +243,48 @@ def test_a_token_of_another_flow_proves_nothing_in_this_one(oidc: OidcTenant) ->
         assert refusal(second.walk(oidc.idp.browse)) == "id_token_nonce"
 
 
+def odd_members() -> list[Any]:
+    """Members of a key set that issuers of the field publish, each signing with what it shows."""
+    return [
+        SigningKey(bits=1024, kid="weak").jwk,
+        {**SigningKey().jwk, "kid": ""},
+        {**SigningKey().jwk, "kid": 7},
+        {**SigningKey().jwk, "n": SigningKey().jwk["n"] + "=="},
+        SigningKey(kid="namesake").jwk,
+        SigningKey(kid="namesake").jwk,
+        {**SigningKey().jwk, "use": "enc"},
+        {"kty": "AKP", "kid": "later", "pub": "AAAA"},
+        {"kty": "RSA", "kid": "hollow"},
+        "no key",
+    ]
+
+
+def test_a_good_key_verifies_whatever_stands_beside_it_in_the_set(oidc: OidcTenant) -> None:
+    with running_oidc_server() as other:
+        other.client_secret, other.person = None, oidc.idp.person
+        other.shown_keys = [*odd_members(), other.keys[0].jwk]
+        oidc.put(issuer=other.issuer)
+
+        with oidc.flow() as flow, closing(flow.person(other.browse)) as somebody:
+            assert somebody.role == "viewer"
+
+
+@pytest.mark.parametrize("odd", ["weak", "namesake", "for encryption"])
+def test_a_token_by_a_key_that_is_skipped_signs_nobody_in(oidc: OidcTenant, odd: str) -> None:
+    key = SigningKey(bits=1024 if odd == "weak" else 2048, kid=odd)
+    shown = {**key.jwk, "use": "enc"} if odd == "for encryption" else key.jwk
+    with running_oidc_server() as other:
+        other.client_secret, other.person = None, oidc.idp.person
+        other.shown_keys = [shown, SigningKey(kid="namesake").jwk, other.keys[0].jwk]
+        oidc.put(issuer=other.issuer)
+        with oidc.flow() as flow:
+            assert "code" in said(flow.walk(other.browse))
+
+        other.id_token = lambda claims: signed(claims, key)
+        with oidc.flow() as flow:
+            assert refusal(flow.walk(other.browse)) == "keys_unavailable"
+
+
 @pytest.mark.parametrize("iss", [None, "https://elsewhere.example.com"])
 def test_an_answer_must_name_the_issuer_where_discovery_promised_it(oidc: OidcTenant, iss: str | None) -> None:
     """O9."""

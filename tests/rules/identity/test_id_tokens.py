@@ -33,6 +33,13 @@ MOMENT = int(NOW.timestamp())
 HEADER = b'{"alg":"RS256","kid":"k"}'
 GUID = "72f988bf-86f1-41af-91ab-2d7cd011db47"
 MICROSOFT = f"https://login.microsoftonline.com/{GUID}/v2.0"
+OF_MICROSOFT = (
+    MICROSOFT,
+    f"https://login.microsoftonline.us/{GUID}/v2.0",
+    f"https://login.partner.microsoftonline.cn/{GUID}/v2.0",
+    f"https://sts.windows.net/{GUID}/",
+    f"https://sts.chinacloudapi.cn/{GUID}/",
+)
 
 
 def code_of(given_token: str, keys: KeySet = KEYS, expected: Any = EXPECTED) -> str:
@@ -270,14 +277,24 @@ def test_further_audiences_are_those_that_the_tenant_lists() -> None:
         (ISSUER, {"email_verified": 1}, None),
         (ISSUER, {"email_verified": [True]}, None),
         (ISSUER, {"xms_edov": True}, None),
-        (MICROSOFT, {"xms_edov": True}, "ada@example.com"),
-        (MICROSOFT, {"xms_edov": 1}, "ada@example.com"),
-        (MICROSOFT, {"xms_edov": "1"}, None),
-        (MICROSOFT, {"xms_edov": 1.0}, None),
-        (MICROSOFT, {"xms_edov": False}, None),
+        *(
+            (issuer, {"xms_edov": form}, "ada@example.com")
+            for issuer in OF_MICROSOFT
+            for form in (True, "true", 1, "1")
+        ),
+        *((MICROSOFT, {"xms_edov": form}, None) for form in (False, "false", 0, "0", None, "", "yes", "True", " 1")),
+        *((MICROSOFT, {"xms_edov": form}, None) for form in (1.0, 2, "1.0", [True], ["1"], {"value": True})),
+        *((issuer, {"email_verified": True}, None) for issuer in OF_MICROSOFT),
         (MICROSOFT, {}, None),
         (f"https://login.microsoftonline.com.evil.com/{GUID}/v2.0", {"xms_edov": True}, None),
         (f"https://login.microsoftonline.com/{GUID}/v2.0/", {"xms_edov": True}, None),
+        (f"https://login.microsoftonline.com/{GUID}/", {"xms_edov": True}, None),
+        (f"https://login.microsoftonline.cn/{GUID}/v2.0", {"xms_edov": True}, None),
+        (f"https://login-microsoftonline.us/{GUID}/v2.0", {"xms_edov": True}, None),
+        (f"https://sts.windows.net/{GUID}", {"xms_edov": True}, None),
+        (f"https://sts.windows.net/{GUID}/v2.0", {"xms_edov": True}, None),
+        ("https://sts.windows.net/common/", {"xms_edov": True}, None),
+        (f"https://evil.sts.windows.net/{GUID}/", {"xms_edov": True}, None),
         (f"{MICROSOFT}\n", {"xms_edov": True}, None),
         (ISSUER, {"email_verified": True, "email": "a@b@c.com"}, None),
         (ISSUER, {"email_verified": True, "email": ["ada@example.com"]}, None),

@@ -1,4 +1,4 @@
-"""Key sets of issuers: what is taken, what is skipped, and what makes the whole set bad."""
+"""Key sets of issuers: which keys are taken, which are skipped, and which sets are refused whole."""
 
 import contextlib
 from typing import Any
@@ -57,37 +57,77 @@ def test_keys_for_something_else_are_skipped_and_are_no_set_alone(entry: dict[st
 
 
 GOOD = jwk(rsa_key(), "good")
+# Each may stand in an honest issuer's set, and verifies nothing.
+ODD: dict[str, tuple[Any, str]] = {
+    "RSA 1024": (jwk(rsa_key(1024), "odd"), "set_key_weak"),
+    "RSA of 8200 bits": ({**GOOD, "kid": "odd", "n": "_" * 1368}, "set_key_weak"),
+    "a long exponent": ({**GOOD, "kid": "odd", "e": "AQAAAAAB"}, "set_key_malformed"),
+    "an even exponent": ({**GOOD, "kid": "odd", "e": "AAAC"}, "set_key_malformed"),
+    "exponent one": ({**GOOD, "kid": "odd", "e": "AQ"}, "set_key_malformed"),
+    "n with padding": ({**jwk(rsa_key(name="x"), "odd"), "n": jwk(rsa_key(name="x"))["n"] + "=="}, "set_key_malformed"),
+    "n is a number": ({**GOOD, "kid": "odd", "n": 7}, "set_key_malformed"),
+    "n in other letters": ({**GOOD, "kid": "odd", "n": "a b"}, "set_key_malformed"),
+    "no n": ({"kty": "RSA", "kid": "odd", "e": "AQAB"}, "set_key_malformed"),
+    "a point off the curve": (jwk(ec_key(), "odd", x="A" * 43), "set_key_malformed"),
+    "a short coordinate": (jwk(ec_key(), "odd", x="AAAA"), "set_key_malformed"),
+    "no coordinate": ({"kty": "EC", "crv": "P-256", "kid": "odd"}, "set_key_malformed"),
+    "a curve that is a list": ({"kty": "EC", "crv": ["P-256"], "kid": "odd"}, "set_key_malformed"),
+    "no kind": ({"kid": "odd"}, "set_key_malformed"),
+    "a kind that is a list": ({"kty": ["RSA"], "kid": "odd"}, "set_key_malformed"),
+    "a kid that is a number": ({**jwk(rsa_key(name="x")), "kid": 1}, "set_key_malformed"),
+    "a kid that is null": ({**jwk(rsa_key(name="x")), "kid": None}, "set_key_malformed"),
+    "an empty kid": ({**jwk(rsa_key(name="x")), "kid": ""}, "set_key_malformed"),
+    "a long kid": ({**jwk(rsa_key(name="x")), "kid": "k" * 256}, "set_key_malformed"),
+    "an algorithm that is a list": ({**jwk(rsa_key(name="x"), "odd"), "alg": ["RS256"]}, "set_empty"),
+    "a text": ("a", "set_key_malformed"),
+    "null": (None, "set_key_malformed"),
+    "a list": ([GOOD], "set_key_malformed"),
+}
+
+
+@pytest.mark.parametrize("what", ODD)
+def test_an_odd_member_is_skipped_and_the_good_one_beside_it_is_taken(what: str) -> None:
+    odd, problem = ODD[what]
+
+    for content in (key_set(odd, GOOD), key_set(GOOD, odd)):
+        assert [key.kid for key in read(content).keys] == ["good"]
+        assert condense(content) == condense(key_set(GOOD))
+    assert problem_of(key_set(odd)) == problem
+
+
+def test_different_keys_of_one_id_are_skipped_unless_their_algorithms_tell_them_apart() -> None:
+    one, other = jwk(rsa_key(), "same", alg="RS256"), jwk(rsa_key(name="x"), "same", alg="RS256")
+
+    assert [key.kid for key in read(key_set(one, GOOD, other)).keys] == ["good"]
+    assert problem_of(key_set(one, other)) == "set_key_twice"
+    assert problem_of(key_set(one, {**other, "alg": None})) == "set_key_twice"
+    by_algorithm = read(key_set(one, jwk(ec_key(), "same")))
+    assert [by_algorithm.find("same", alg) for alg in ("RS256", "ES256")] == list(by_algorithm.keys)
+
+
+def test_one_key_that_is_given_twice_is_one_key() -> None:
+    assert len(read(key_set(GOOD, GOOD)).keys) == 1
+    assert len(read(key_set(GOOD, {**GOOD, "use": "enc"})).keys) == 1
+    # Some issuers show a key once for each of its algorithms.
+    several = read(key_set({**GOOD, "alg": "RS256"}, {**GOOD, "alg": "RS512"}))
+    assert [several.find("good", alg).algorithms for alg in ("RS512", "RS256")] == [("RS512",), ("RS256",)]  # type: ignore[union-attr]
+
+
 BAD: dict[str, tuple[bytes, str]] = {
-    "two of one kid": (key_set(GOOD, jwk(ec_key(), "good")), "set_key_twice"),
-    "two of one kid, one for encryption": (key_set(GOOD, jwk(ec_key(), "good", use="enc")), "set_key_twice"),
     "private": (key_set(GOOD, jwk(rsa_key(), private=True)), "set_key_private"),
     "private, of a curve": (key_set(GOOD, jwk(ec_key(), private=True)), "set_key_private"),
     "private, for encryption": (key_set(GOOD, jwk(ec_key(), private=True, use="enc")), "set_key_private"),
+    "private, of an odd one": (key_set(GOOD, {"d": "AAAA"}), "set_key_private"),
     "a shared secret": (key_set(GOOD, {"kty": "oct", "k": "AAAA", "kid": "s"}), "set_key_private"),
-    "RSA 1024": (key_set(GOOD, jwk(rsa_key(1024))), "set_key_weak"),
-    "RSA of 8200 bits": (key_set(GOOD, {**GOOD, "kid": "b", "n": "_" * 1368}), "set_key_weak"),
-    "a long exponent": (key_set(GOOD, {**GOOD, "kid": "b", "e": "AQAAAAAB"}), "set_key_malformed"),
-    "an even exponent": (key_set(GOOD, {**GOOD, "kid": "b", "e": "AAAC"}), "set_key_malformed"),
-    "exponent one": (key_set(GOOD, {**GOOD, "kid": "b", "e": "AQ"}), "set_key_malformed"),
-    "n is a number": (key_set(GOOD, {**GOOD, "kid": "b", "n": 7}), "set_key_malformed"),
-    "n in other letters": (key_set(GOOD, {**GOOD, "kid": "b", "n": "a b"}), "set_key_malformed"),
-    "a point off the curve": (key_set(GOOD, jwk(ec_key(), x="A" * 43)), "set_key_malformed"),
-    "a short coordinate": (key_set(GOOD, jwk(ec_key(), x="AAAA")), "set_key_malformed"),
-    "no coordinate": (key_set(GOOD, {"kty": "EC", "crv": "P-256"}), "set_key_malformed"),
-    "a curve that is a list": (key_set(GOOD, {"kty": "EC", "crv": ["P-256"]}), "set_key_malformed"),
-    "no kind": (key_set(GOOD, {"kid": "b"}), "set_key_malformed"),
-    "a kid that is a number": (key_set(GOOD, {**GOOD, "kid": 1}), "set_key_malformed"),
-    "an empty kid": (key_set(GOOD, {**GOOD, "kid": ""}), "set_key_malformed"),
-    "a long kid": (key_set(GOOD, {**GOOD, "kid": "k" * 256}), "set_key_malformed"),
     "empty": (key_set(), "set_empty"),
     "51 keys": (key_set(*({**GOOD, "kid": str(number)} for number in range(51))), "set_too_many_keys"),
+    "51 odd ones": (key_set(GOOD, *({} for _ in range(50))), "set_too_many_keys"),
     "200 keys": (key_set(*({"kty": "AKP", "kid": str(number)} for number in range(200))), "set_too_many_keys"),
     "65 KiB": (key_set(GOOD) + b" " * (64 * 1024), "set_too_large"),
     "HTML": (b"<!doctype html><title>Sign in</title>", "set_malformed"),
     "nothing": (b"", "set_malformed"),
     "a list": (b"[]", "set_malformed"),
     "keys is an object": (b'{"keys": {}}', "set_malformed"),
-    "a key is a text": (b'{"keys": ["a"]}', "set_malformed"),
     "keys twice": (b'{"keys": [], "keys": []}', "set_malformed"),
     "a member twice": (b'{"keys": [{"kty": "RSA", "kty": "EC"}]}', "set_malformed"),
     "UTF-16": (key_set(GOOD).decode().encode("utf-16"), "set_malformed"),
