@@ -8,6 +8,7 @@ from custody.protocol.identity.refusals import CodeInvalid
 from custody.worker.proven import PLATFORM
 from custody.worker.sealing import Tampered, fields
 from identity.context import Identity
+from identity.people import typed_codes
 
 CODE_SECONDS = 600
 # A code dies after this many wrong ones; the subject's own limit counts beside it.
@@ -47,7 +48,8 @@ async def look(identity: Identity, kind: Kind, subject: str, code: str) -> bytes
     if row is None:
         raise CodeInvalid
     try:
-        identity.sealer.check_mac(row["mac"], _MAC, PLATFORM, _content(kind, subject, code, row["expires_at"]))
+        said = _content(kind, subject, typed_codes.read_digits(code), row["expires_at"])
+        identity.sealer.check_mac(row["mac"], _MAC, PLATFORM, said)
     except Tampered:
         raise CodeInvalid from None
     return bytes(row["mac"])

@@ -14,7 +14,7 @@ from custody.worker.call import Call
 from custody.worker.proven import PLATFORM, ProvenSession
 from custody.worker.sealing import Tampered, fields
 from identity.context import Identity
-from identity.people import factors, sessions
+from identity.people import factors, sessions, typed_codes
 
 COUNT = 10
 # No 0 and o, no 1, i and l: ten of these are 49.5 bits.
@@ -102,4 +102,4 @@ def _is_of(identity: Identity, mac: bytes, user: str, code: str) -> bool:
 
 def _content(user: str, code: str) -> bytes:
     """A code counts however people type it: with or without the dash, in any case."""
-    return fields(user, "".join(code.split()).replace("-", "").lower())
+    return fields(user, typed_codes.read_recovery_code(code))

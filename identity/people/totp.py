@@ -25,7 +25,7 @@ from custody.worker.call import Call
 from custody.worker.proven import PLATFORM, ProvenSession
 from custody.worker.sealing import Context
 from identity.context import Identity
-from identity.people import enrolments, factors, recovery, sessions
+from identity.people import enrolments, factors, recovery, sessions, typed_codes
 from identity.people.enrolments import Enrolment
 
 ISSUER = "Custody"
@@ -113,7 +113,7 @@ async def step_up(identity: Identity, call: Call[ProvenSession], code: str) -> S
 def _step_of(seed: bytes, code: str) -> int | None:
     """The newest time step that the code may be of now: where two have the same code, both are used up."""
     now = int(clock.now().timestamp()) // STEP_SECONDS
-    hotp, given = HOTP(seed, DIGITS, SHA1()), code.encode()  # noqa: S303 - as apps have it
+    hotp, given = HOTP(seed, DIGITS, SHA1()), typed_codes.read_digits(code).encode()  # noqa: S303 - as apps have it
     fitting = [now + off for off in WINDOW if tokens.equal(hotp.generate(now + off), given)]
     return fitting[0] if fitting else None
 

@@ -17,6 +17,15 @@ def code_at(seed: str, steps: int = 0) -> str:
     return str(pyotp.TOTP(seed).at(int(time.time()) + 30 * steps))
 
 
+# As apps, mails and messages show codes: a blank, a tab, a line end, non-breaking, narrow, and one without a width.
+BLANKS = (" ", "\t", "\n", "\u00a0", "\u202f", "\u2009", "\u3000", "\u200b", "\ufeff")
+
+
+def put_blanks(code: str, blank: str) -> str:
+    """A code with a blank around it and in its middle."""
+    return f"{blank}{code[:3]}{blank}{code[3:]}{blank}"
+
+
 def wrong_code(seed: str) -> str:
     """Six digits that the authenticator shows at no time near."""
     near = {code_at(seed, steps) for steps in range(-3, 4)}

@@ -19,6 +19,7 @@ from tests.fixtures.eventually import eventually
 from tests.fixtures.people import Person, fresh_address
 from tests.fixtures.server import Service
 from tests.outside.smtp_server import LOGIN, PASSWORD, Mailbox, running_mail_server
+from tests.routes.auth.factors import BLANKS, put_blanks
 
 # Headers that differ from request to request.
 OWN = {"x-request-id", "date"}
@@ -113,14 +114,21 @@ def test_a_wrong_code_is_refused_and_the_right_one_still_works(
     assert verify(as_nobody, address, code).status_code == 200
 
 
-@pytest.mark.parametrize("bad", ["", "x" * 65, None, 123456, ["123456"]])
+@pytest.mark.parametrize("bad", ["", "x" * 65, "1" + " " * 64, None, 123456, ["123456"]])
 def test_a_malformed_code_is_400(as_nobody: Client, address: str, bad: Any) -> None:
     answer = verify(as_nobody, address, bad)
 
     assert (answer.status_code, answer.json()["data"]["fields"]) == (400, ["code"])
 
 
-@pytest.mark.parametrize("bent", [" {}", "{} ", "{}\n", "0{}", "{}\x00"])
+@pytest.mark.parametrize("blank", BLANKS)
+def test_a_code_counts_however_it_is_spaced(as_nobody: Client, mailbox: Mailbox, address: str, blank: str) -> None:
+    code = new_code(as_nobody, mailbox, address)
+
+    assert verify(as_nobody, address, put_blanks(code, blank)).status_code == 200
+
+
+@pytest.mark.parametrize("bent", ["0{}", "{}\x00", "{}0", "-{}", "{}."])
 def test_a_code_is_compared_to_the_letter(as_nobody: Client, mailbox: Mailbox, address: str, bent: str) -> None:
     code = new_code(as_nobody, mailbox, address)
 

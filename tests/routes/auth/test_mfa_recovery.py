@@ -51,6 +51,10 @@ def test_a_code_counts_however_it_is_typed(person: Person) -> None:
     codes = person.enrol_totp()["recoveryCodes"]
     for typed in (codes[0].upper(), codes[1].replace("-", ""), f" {codes[2].replace('-', ' ')} "):
         assert person.post(STEP_UP, json={"code": typed}).status_code == 200
+    for code, hyphen in zip(codes[3:], ("\u2010", "\u2011", "\u2013", "\u2014", "\u2212", "\u00a0"), strict=False):
+        assert person.post(STEP_UP, json={"code": code.replace("-", hyphen)}).status_code == 200
+    half = codes[9].partition("-")[0]
+    assert refusal(person.post(STEP_UP, json={"code": f"{half}-"})) == (401, "code_invalid")
 
 
 def test_a_second_set_under_one_idempotency_key_is_another_one(person: Person) -> None:

@@ -13,7 +13,7 @@ from tests.fixtures.deployments import database_apart, deployed
 from tests.fixtures.people import Person, sign_in
 from tests.fixtures.server import Service
 from tests.outside.sms_gateway import SmsGateway
-from tests.routes.auth.factors import at_once, refusal
+from tests.routes.auth.factors import at_once, put_blanks, refusal
 
 ENROL, VERIFY, SEND, STEP_UP = (f"/auth/mfa/sms/{name}" for name in ("enroll", "verify", "send", "step-up"))
 _numbers = itertools.count(41_790_000_000)
@@ -41,7 +41,7 @@ def test_a_sent_code_steps_up_once(service: Service, person: Person, sms_gateway
         assert list(later.ok("POST", SEND, {})) == ["expiresAt"]
         code = sms_gateway.code_for(phone, after=1)
 
-        assert later.ok("POST", STEP_UP, {"code": code})["mfa"]["verifiedAt"]
+        assert later.ok("POST", STEP_UP, {"code": put_blanks(code, "\u00a0")})["mfa"]["verifiedAt"]
         assert refusal(later.post(STEP_UP, json={"code": code})) == (401, "code_invalid")
 
 

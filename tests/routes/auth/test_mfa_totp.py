@@ -10,7 +10,7 @@ import pytest
 
 from tests.fixtures.people import Person, sign_in
 from tests.fixtures.server import Service
-from tests.routes.auth.factors import at_once, code_at, refusal, wrong_code
+from tests.routes.auth.factors import BLANKS, at_once, code_at, put_blanks, refusal, wrong_code
 
 VERIFY, STEP_UP = "/auth/mfa/totp/verify", "/auth/mfa/totp/step-up"
 
@@ -80,12 +80,44 @@ def test_a_code_of_another_time_is_wrong(person: Person, ahead: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "code", ["x", "12345", "1234567", "abcdef", "\uff11\uff12\uff13\uff14\uff15\uff16", "-12345", "0x1234", "123456\n"]
+    "code",
+    [
+        "x",
+        "12345",
+        "1234567",
+        "abcdef",
+        "\uff11\uff12\uff13\uff14\uff15\uff16",
+        "-12345",
+        "0x1234",
+        "123-456",
+        " ",
+        "123 45",
+    ],
 )
 def test_a_malformed_code_is_a_wrong_one(person: Person, code: str) -> None:
     person.enrol_totp()
 
     assert refusal(person.post(STEP_UP, json={"code": code})) == (401, "code_invalid")
+
+
+@pytest.mark.parametrize("blank", BLANKS)
+def test_a_code_counts_however_it_is_spaced(person: Person, blank: str) -> None:
+    seed = person.ok("POST", "/auth/mfa/totp/enroll", {})["secret"]
+
+    person.take(person.ok("POST", VERIFY, {"code": put_blanks(code_at(seed), blank)}))
+    person.take(person.ok("POST", STEP_UP, {"code": put_blanks(code_at(seed, 1), blank)}))
+    # With blanks in other places it is still the same code, and used up.
+    assert refusal(person.post(STEP_UP, json={"code": f" {code_at(seed, 1)}"})) == (401, "code_invalid")
+
+
+@pytest.mark.parametrize("blank", BLANKS)
+def test_a_wrong_code_is_wrong_however_it_is_spaced(person: Person, blank: str) -> None:
+    person.enrol_totp()
+
+    assert refusal(person.post(STEP_UP, json={"code": put_blanks(wrong_code(person.seed), blank)})) == (
+        401,
+        "code_invalid",
+    )
 
 
 def test_a_code_works_once(person: Person) -> None:
