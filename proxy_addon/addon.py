@@ -13,6 +13,7 @@ from custody.kit.errors import CustodyError
 from custody.kit.logs import logger
 from proxy_addon import inject, origin, refuse
 from proxy_addon.admission import Admission, Arrived, Refused
+from proxy_addon.agent_token import OFFERS
 from proxy_addon.exchange import Exchange
 from proxy_addon.mask import Masker, mask_header, mask_text, unreadable
 from proxy_addon.mitm.handler import Handler, Hooks, next_layer
@@ -105,6 +106,9 @@ class Addon:
         if exchange.origin is not None:
             masked, removed = origin.confine(masked, exchange.origin, lambda text: mask_text(text, exchange.needles))
         masked.append((b"X-Service-Request-Id", exchange.request_id.encode()))
+        if upgraded and exchange.offered is not None and not any(name.lower() == OFFERS for name, _ in masked):
+            # A browser ends a websocket for which none of the subprotocols that it offered was chosen.
+            masked.append((b"Sec-WebSocket-Protocol", exchange.offered))
         if removed:
             masked.append((b"X-Service-Removed", ", ".join(removed).encode()))
         response.data.headers = http.Headers(masked)

@@ -5,8 +5,6 @@ which route, then the secret. Whatever raises on the way is a refusal; nothing f
 """
 
 import asyncio
-import base64
-import binascii
 import re
 import time
 
@@ -19,6 +17,7 @@ from custody.kit.errors import CustodyError, Invalid, NotFound, TooMany, Unavail
 from custody.kit.jwt import AgentClaims, BadToken, UnknownKey
 from custody.kit.logs import logger
 from proxy_addon import inject, refuse
+from proxy_addon.agent_token import TwoTokens, forward_token, gateway_token, without_offers
 from proxy_addon.audit import AuditTrail
 from proxy_addon.crowd import Crowd
 from proxy_addon.exchange import Exchange, Ticket
@@ -150,10 +149,10 @@ class Admission:
                 raise Refused(refuse.PROXY_TOKEN)
             return peer.token
         forward = exchange.form in ("absolute", "connect")
-        name = b"proxy-authorization" if forward else b"authorization"
-        shown = [value for key, value in arrived.headers if key.lower() == name]
-        # Two of them: readers of only the first and readers of only the second would see different agents.
-        token = _token_in(shown[0], basic=forward) if len(shown) == 1 else None
+        try:
+            token = (forward_token if forward else gateway_token)(arrived.headers)
+        except TwoTokens:
+            raise Refused(refuse.TWO_TOKENS) from None
         if token is None:
             raise Refused(refuse.PROXY_TOKEN if forward else refuse.BAD_TOKEN)
         return token
@@ -246,7 +245,10 @@ class Admission:
         target, fields = exchange.target, credential.fields
         assert target is not None  # noqa: S101 - set by request
         exchange.websocket = _is_websocket(arrived)
-        headers = inject.outgoing_headers(arrived.headers, token=token, websocket=exchange.websocket)
+        came = arrived.headers
+        if exchange.websocket:
+            came, exchange.offered = without_offers(came, token)
+        headers = inject.outgoing_headers(came, token=token, websocket=exchange.websocket)
         named = f"{target.host}:{target.port}" if target.port != 443 else target.host
         headers = inject.into_headers(headers, "Host", named)
         # What comes back must be readable, or the credential could hide in it.
@@ -299,25 +301,11 @@ def _check_head(arrived: Arrived) -> None:
 def _keep_token_out(target: Target, token: str) -> None:
     """In the path a token can be neither sent on nor left out."""
     if inject.holds_token(target.path, token):
-        raise MalformedTarget("The path contains the agent's token; send the token in the Authorization header only.")
+        raise MalformedTarget("The path contains the agent's token; send the token in a header.")
 
 
 def _unavailable(how: str) -> Refusal:
     return msgspec.structs.replace(refuse.SECRET_UNAVAILABLE, message=f"The credential of this route is {how}.")
-
-
-def _token_in(value: bytes, *, basic: bool) -> str | None:
-    """The token of `Bearer x`, or the password of `Basic` where a proxy's address carries it."""
-    scheme, _, rest = value.partition(b" ")
-    kind, text = scheme.lower(), rest.strip()
-    if basic and kind == b"basic":
-        try:
-            text = base64.b64decode(text, validate=True).partition(b":")[2]
-        except binascii.Error:
-            return None
-    elif kind != b"bearer":
-        return None
-    return text.decode() if text and text.isascii() else None
 
 
 def _text(path: bytes) -> str:

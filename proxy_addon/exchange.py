@@ -66,6 +66,7 @@ class Exchange:
         "masker",
         "method",
         "needles",
+        "offered",
         "origin",
         "overdue",
         "refusal",
@@ -113,6 +114,8 @@ class Exchange:
         self.needles: Needles = NOTHING
         self.masker: Masker | None = None
         self.websocket = False
+        # The subprotocol with the token in it, where the agent offered no other: the upstream never hears of it.
+        self.offered: bytes | None = None
         self.retried = False
         self.status: int | None = None
         self.request_bytes = 0

@@ -32,8 +32,9 @@ class Refusal(msgspec.Struct, frozen=True):
 BAD_TOKEN = Refusal(
     401,
     "bad_token",
-    "A valid agent token is required: send it as `Authorization: Bearer <token>`.",
-    ((b"WWW-Authenticate", b'Bearer realm="custody"'),),
+    "A valid agent token is required: send it as `Authorization: Bearer <token>`, or as your client's API key.",
+    # A program that asks for user and password only when it is told to, such as git, hears of Basic.
+    ((b"WWW-Authenticate", b'Bearer realm="custody"'), (b"WWW-Authenticate", b'Basic realm="custody"')),
 )
 PROXY_TOKEN = Refusal(
     407,
@@ -41,6 +42,7 @@ PROXY_TOKEN = Refusal(
     "A valid agent token is required: put it into the proxy URL as http://agent:<token>@host:port.",
     ((b"Proxy-Authenticate", b'Basic realm="custody"'),),
 )
+TWO_TOKENS = Refusal(400, "two_tokens", "The request contains two different agent tokens; send only one of them.")
 NO_ROUTE = Refusal(403, "no_route", "No enabled credential route of your tenant covers this host, path and method.")
 UNKNOWN_ALIAS = Refusal(403, "unknown_alias", "No such alias; use a configured one, or /proxy/<host>/<path>.")
 FROZEN = Refusal(403, "frozen", "The agent or its tenant is frozen; no request is forwarded until it is unfrozen.")

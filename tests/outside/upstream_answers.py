@@ -225,7 +225,8 @@ async def websocket(visit: Visit) -> None:
     """Says the credential if asked to, in frames of `piece` bytes, then echoes until the other side closes."""
     key = (visit.header("sec-websocket-key") or "").encode()
     accept = base64.b64encode(hashlib.sha1(key + _WEBSOCKET).digest()).decode()
-    await visit.head(101, upgrade="websocket", connection="Upgrade", sec_websocket_accept=accept)
+    chosen = {"sec_websocket_protocol": visit.query["choose"]} if "choose" in visit.query else {}
+    await visit.head(101, upgrade="websocket", connection="Upgrade", sec_websocket_accept=accept, **chosen)
     if "say" in visit.query:
         await _say(visit, f"<{visit.credential}>".encode(), visit.number("piece", 10**6))
     if "bad" in visit.query:

@@ -22,6 +22,7 @@ from tests.proxy.envelope import refusal
 CUT: Literal["cut"] = "cut"
 PASSED: Literal["passed"] = "passed"
 BAD_TOKEN, BAD_PROXY_TOKEN = (401, "bad_token"), (407, "bad_token")
+TWO_TOKENS = (400, "two_tokens")
 TARGET, MALFORMED = (400, "malformed_target"), (400, "malformed_request")
 NO_ROUTE, UNKNOWN = (403, "no_route"), (403, "unknown_alias")
 FAILED, SLOW = (502, "upstream_failed"), (504, "upstream_timeout")
@@ -112,7 +113,20 @@ ATTACKS: dict[str, Attack] = {
     "two headers, both good": request("/up/echo", BAD_TOKEN, OWN, OWN),
     "two tokens in one header": shown("Bearer TOKEN, Bearer FOREIGN"),
     "a token without a scheme": shown("TOKEN"),
-    "a token as a password": shown("Basic BASIC"),
+    "a token as a password": good("/up/echo", "Authorization: Basic BASIC"),
+    "two agents, one a key": request("/up/echo", TWO_TOKENS, OWN, "X-Api-Key: FOREIGN"),
+    "two agents, one expired": request("/up/echo", TWO_TOKENS, "X-Api-Key: EXPIRED", "X-Goog-Api-Key: TOKEN"),
+    "two agents, one forged": request("/up/echo", TWO_TOKENS, OWN, "Api-Key: CHANGED"),
+    "a forged token and a placeholder": request("/up/echo", BAD_TOKEN, "X-Api-Key: ALG_NONE_SIGNED", "Api-Key: mine"),
+    "two agents among subprotocols": request(
+        "/up/echo", TWO_TOKENS, "Sec-WebSocket-Protocol: openai-insecure-api-key.TOKEN, openai-insecure-api-key.FOREIGN"
+    ),
+    "a token in a subprotocol of another name": request("/up/echo", BAD_TOKEN, "Sec-WebSocket-Protocol: key.TOKEN"),
+    "a key with a blank in it": request("/up/echo", BAD_TOKEN, "X-Api-Key: TOKEN TOKEN"),
+    "a token behind ten thousand bytes": request(
+        "/up/echo", BAD_TOKEN, f"Sec-WebSocket-Protocol: {'a, ' * 4000}openai-insecure-api-key.TOKEN"
+    ),
+    "a token in a header with an underscore": request("/up/echo", BAD_TOKEN, "X_Api_Key: TOKEN"),
     "a token in the query": request("/up/echo?access_token=TOKEN", BAD_TOKEN, "X-Nothing: 1"),
     "a token for proxies at the gateway": request("/up/echo", BAD_TOKEN, "Proxy-Authorization: Bearer TOKEN"),
     "a token in a cookie": request("/up/echo", BAD_TOKEN, "Cookie: Authorization=Bearer TOKEN"),

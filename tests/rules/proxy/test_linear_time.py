@@ -31,7 +31,7 @@ from custody.credentials import spelling
 from custody.credentials.target import parse_target
 from custody.kit.errors import CustodyError
 from custody.kit.jwt import BadToken, TokenKeys
-from proxy_addon import addon, admission, inject
+from proxy_addon import addon, admission, agent_token, inject
 from proxy_addon.chunks import Chunks
 from proxy_addon.frames import MaskedFrames
 from proxy_addon.mask import Masker, Needles, mask_header, needles, unreadable
@@ -422,7 +422,7 @@ def _header(name: bytes) -> Callable[[str], list[tuple[bytes, bytes]]]:
     return lambda text: [(name, text.encode("latin-1")), (b"X", text.encode("latin-1"))]
 
 
-CONNECTION, ANY = _header(b"Connection"), _header(b"Cookie")
+CONNECTION, ANY, OFFERED = _header(b"Connection"), _header(b"Cookie"), _header(b"Sec-WebSocket-Protocol")
 PARSERS: dict[str, Callable[[str], object]] = {
     "a type's charset": unreadable,
     "the start of a charset": lambda text: unreadable(f"text/plain; charset={text}x"),
@@ -435,8 +435,12 @@ PARSERS: dict[str, Callable[[str], object]] = {
     "a form": lambda text: inject.into_body(inject.FORM, None, text.encode("latin-1"), "key", "value"),
     "an object": lambda text: inject.into_body("application/json", None, text.encode("latin-1"), "key", "value"),
     "a coding": lambda text: addon._is_encoded(http.Response.make(200, b"", {"Content-Encoding": text})),
-    "a bearer token": lambda text: admission._token_in(b"Bearer " + text.encode("latin-1"), basic=True),
-    "a basic token": lambda text: admission._token_in(b"Basic " + text.encode("latin-1"), basic=True),
+    "a bearer token": lambda text: agent_token.forward_token(
+        [(b"Proxy-Authorization", b"Bearer " + text.encode("latin-1"))]
+    ),
+    "a basic token": lambda text: agent_token.gateway_token([(b"Authorization", b"Basic " + text.encode("latin-1"))]),
+    "offers with a token": lambda text: agent_token.gateway_token(OFFERED(text)),
+    "offers without a token": lambda text: agent_token.without_offers(OFFERED(text), "t" * 300),
     "a signed token": TOKENS.verify,
     "a path": lambda text: parse_target("localhost", f"/{text}"),
     "a host": lambda text: parse_target(text, "/"),
@@ -454,7 +458,7 @@ def _refusing(parse: Callable[[str], object]) -> Callable[[str], object]:
     def run(text: str) -> object:
         try:
             return parse(text)
-        except (CustodyError, ValueError, BadToken, admission.Refused):
+        except (CustodyError, ValueError, BadToken, admission.Refused, agent_token.TwoTokens):
             return None
 
     return run

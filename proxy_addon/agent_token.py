@@ -1,0 +1,123 @@
+"""Find the agent's token in a request's head, wherever its client puts what it takes for its API key.
+
+Guarantees: no place is read beyond its bound, and a head with two different agent tokens shows none: readers of one
+place and readers of another would see different agents. Nothing here says that a token is good.
+"""
+
+import base64
+import binascii
+import re
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+
+from custody.kit.jwt import MAX_TOKEN_CHARACTERS
+
+Headers = list[tuple[bytes, bytes]]
+
+# Bytes of one header that are looked at; a token has at most 4,096, and half as many more in the base64 of Basic.
+MAX_PLACE: Final = 8192
+# Subprotocols of a websocket that are looked at.
+MAX_OFFERS: Final = 64
+# Where SDKs put the key of an API: Anthropic and API gateways, Google, Azure. They may say something else, too.
+_KEYS: Final = (b"x-api-key", b"x-goog-api-key", b"api-key")
+OFFERS: Final = b"sec-websocket-protocol"
+# A browser can give a websocket no header; OpenAI's realtime clients offer the key as a subprotocol of this name.
+_OFFERED_KEY: Final = b"openai-insecure-api-key."
+_SPELLING = re.compile(rb"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
+
+
+class TwoTokens(Exception):
+    """The head has two different agent tokens."""
+
+
+def gateway_token(headers: Headers) -> str | None:
+    """The token of a request to the gateway itself, or None. Raises TwoTokens."""
+    places = _credentials(headers, b"authorization")
+    if places is None:
+        return None
+    for name, value in headers:
+        if (known := name.lower()) in _KEYS:
+            places.append(value.strip())
+        elif known == OFFERS and len(value) <= MAX_PLACE:
+            places.extend(
+                offer[len(_OFFERED_KEY) :]
+                for offer in map(bytes.strip, value.split(b",", MAX_OFFERS))
+                if offer.startswith(_OFFERED_KEY)
+            )
+    return _only_token(places)
+
+
+def forward_token(headers: Headers) -> str | None:
+    """The token of a request to another host, which the client sends its proxy, or None. Raises TwoTokens."""
+    places = _credentials(headers, b"proxy-authorization")
+    return None if places is None else _only_token(places)
+
+
+def without_offers(headers: Headers, token: str) -> tuple[Headers, bytes | None]:
+    """The headers without the subprotocols that hold the token, and one of those where no other was offered."""
+    raw, kept, gone, left = token.encode(), [], [], False
+    for name, value in headers:
+        if name.lower() == OFFERS:
+            offers = [offer.strip() for offer in value.split(b",")]
+            others = [offer for offer in offers if raw not in offer]
+            gone += [offer for offer in offers if raw in offer]
+            left = left or bool(others)
+            if not others:
+                continue
+            if len(others) < len(offers):
+                kept.append((name, b", ".join(others)))
+                continue
+        kept.append((name, value))
+    return kept, gone[0] if gone and not left else None
+
+
+def _credentials(headers: Headers, name: bytes) -> list[bytes] | None:
+    """Texts that may be a token, of the one header of this name; None where several differ by who reads them."""
+    shown = [value for key, value in headers if key.lower() == name]
+    if len(shown) > 1:
+        return None
+    return list(_parts(shown[0])) if shown and len(shown[0]) <= MAX_PLACE else []
+
+
+def _parts(value: bytes) -> Iterator[bytes]:
+    """The token of `Bearer x`, or user and password of `Basic`, where an address carries it."""
+    scheme, _, rest = value.partition(b" ")
+    kind, text = scheme.lower(), rest.strip()
+    if kind == b"bearer":
+        yield text
+    elif kind == b"basic":
+        try:
+            user, _, password = base64.b64decode(text, validate=True).partition(b":")
+        except binascii.Error:
+            return
+        yield password
+        yield user
+
+
+def _only_token(places: list[bytes]) -> str | None:
+    found = {place for place in places if len(place) <= MAX_TOKEN_CHARACTERS and _SPELLING.fullmatch(place)}
+    if len(found) > 1:
+        # A key of the upstream's, or a user's name, may look like one and claim nothing of the kind.
+        found = {place for place in found if _claims_to_be_an_agents(place)}
+    if len(found) > 1:
+        raise TwoTokens
+    return found.pop().decode() if found else None
+
+
+class _Claims(msgspec.Struct):
+    """Claims that tell an agent's token from any other."""
+
+    scope: str
+    tid: str
+    inc: str
+
+
+def _claims_to_be_an_agents(token: bytes) -> bool:
+    text = token.split(b".")[1]
+    try:
+        claims = msgspec.json.decode(base64.urlsafe_b64decode(text + b"=" * (-len(text) % 4)), type=_Claims)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return False
+    return claims.scope == "agent"
