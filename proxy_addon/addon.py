@@ -67,14 +67,12 @@ class Addon:
     def request(self, _handler: Handler, flow: http.HTTPFlow, exchange: Exchange) -> None:
         """The whole body is here, because the credential goes into it."""
         headers = flow.request.headers
-        body = inject.into_body(
-            headers.get("content-type"),
-            headers.get("content-encoding"),
-            flow.request.data.content or b"",
-            exchange.inject_key,
-            exchange.inject_text,
-        )
-        exchange.inject_text = ""
+        body = flow.request.data.content or b""
+        placed, exchange.into_body = exchange.into_body, []
+        for one in placed:
+            body = inject.into_body(
+                headers.get("content-type"), headers.get("content-encoding"), body, one.said.inject_key, one.text
+            )
         headers.pop("transfer-encoding", None)
         headers["content-length"] = str(len(body))
         flow.request.data.content = body

@@ -10,6 +10,7 @@ import time
 
 import msgspec
 
+from custody.credentials import rules
 from custody.credentials.target import MalformedTarget, Target, parse_target
 from custody.credentials.types import CredentialRoute
 from custody.kit import clock
@@ -93,11 +94,11 @@ class Admission:
             if (arrived.content_length or 0) > self._settings.max_body_bytes:
                 raise Refused(refuse.BODY_TOO_LARGE)
             table = await self._lookups.table(claims.tid, standing.credential_version)
-            route = table.find(target, arrived.method)
+            route = table.find(target, arrived.method, claims.sub)
             if route is None:
                 raise Refused(refuse.NO_ROUTE)
             credential = await self._credential(route, standing, exchange, token)
-            if not credential.covers(target, arrived.method):
+            if not credential.covers(target, arrived.method, claims.sub):
                 # The table says otherwise than the seal, or is about to be read again; the seal counts.
                 raise Refused(refuse.NO_ROUTE)
             return self._outgoing(arrived, exchange, credential, token)
@@ -112,7 +113,7 @@ class Admission:
             target = exchange.target = parse_target(arrived.authority or "", "/")
             port = 443 if target.port == 80 else target.port  # plain HTTP inside the tunnel goes out as HTTPS
             table = await self._lookups.table(claims.tid, standing.credential_version)
-            if not table.knows_host(target.host, port):
+            if not table.knows_host(target.host, port, claims.sub):
                 raise Refused(refuse.NO_ROUTE)
         except (Refused, CustodyError) as problem:
             raise await self._refuse(problem, exchange) from None
@@ -248,21 +249,24 @@ class Admission:
         came = arrived.headers
         if exchange.websocket:
             came, exchange.offered = without_offers(came, token)
-        headers = inject.outgoing_headers(came, token=token, websocket=exchange.websocket)
+        headers = inject.outgoing_headers(
+            came, token=token, websocket=exchange.websocket, keep_authorization=fields.keep_authorization
+        )
         named = f"{target.host}:{target.port}" if target.port != 443 else target.host
         headers = inject.into_headers(headers, "Host", named)
         # What comes back must be readable, or the credential could hide in it.
         headers = inject.into_headers(headers, "Accept-Encoding", "identity")
         path, query = target.path.encode(), inject.without_token(target.query, token)
-        if fields.inject_as == "header":
-            headers = inject.into_headers(headers, fields.inject_key, credential.text)
-        elif fields.inject_as == "query":
-            query = inject.into_query(query, fields.inject_key, credential.text)
-        else:
-            self._want_body(arrived, exchange, credential)
+        for one in credential.placed:
+            if rules.in_header(one.said):
+                headers = inject.into_headers(headers, one.said.inject_key, one.text)
+            elif one.said.inject_as == "query":
+                query = inject.into_query(query, one.said.inject_key, one.text)
+            else:
+                self._want_body(arrived, exchange, one)
         exchange.secret_version = credential.secret_version
         exchange.needles = credential.needles
-        exchange.injected = fields.inject_as != "body"
+        exchange.injected = not exchange.into_body
         exchange.ticket = Ticket(
             exchange,
             target.host,
@@ -271,13 +275,12 @@ class Admission:
         )
         return Outgoing(target.host, target.port, path if query is None else path + b"?" + query, headers)
 
-    def _want_body(self, arrived: Arrived, exchange: Exchange, credential: Credential) -> None:
+    def _want_body(self, arrived: Arrived, exchange: Exchange, placed: inject.Placed) -> None:
         if not arrived.has_body or exchange.websocket:
             raise Refused(refuse.BODY_UNFIT)
         if arrived.content_length is not None and arrived.content_length > MAX_INJECTED_BODY:
             raise Refused(refuse.BODY_TOO_LARGE)
-        exchange.body_wanted = True
-        exchange.inject_key, exchange.inject_text = credential.fields.inject_key, credential.text
+        exchange.into_body.append(placed)
 
 
 def _refusal(problem: CustodyError, exchange: Exchange) -> Refusal:

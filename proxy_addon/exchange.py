@@ -7,6 +7,7 @@ import msgspec
 
 from custody.credentials.target import Target
 from custody.kit.jwt import AgentClaims
+from proxy_addon.inject import Placed
 from proxy_addon.mask import NOTHING, Masker, Needles
 from proxy_addon.origin import Origin
 from proxy_addon.refuse import Refusal
@@ -52,7 +53,6 @@ class Exchange:
         "agent_closes",
         "answered",
         "began",
-        "body_wanted",
         "claims",
         "deadline",
         "ended",
@@ -60,9 +60,8 @@ class Exchange:
         "form",
         "held",
         "http10",
-        "inject_key",
-        "inject_text",
         "injected",
+        "into_body",
         "masker",
         "method",
         "needles",
@@ -106,11 +105,10 @@ class Exchange:
         self.failure: Refusal | None = None
         self.overdue = False
         self.injected = False
-        self.body_wanted = False
+        # What goes into the body; it is let go of once it is there.
+        self.into_body: list[Placed] = []
         # Bytes of the body that are kept until it is whole, and then until the exchange is over.
         self.held = 0
-        self.inject_key = ""
-        self.inject_text = ""
         self.needles: Needles = NOTHING
         self.masker: Masker | None = None
         self.websocket = False
@@ -132,6 +130,11 @@ class Exchange:
 
     def __repr__(self) -> str:
         return f"Exchange({self.request_id}, {self.method}, {self.status})"
+
+    @property
+    def body_wanted(self) -> bool:
+        """True if a credential goes into the body, which is held for it."""
+        return bool(self.into_body)
 
     @property
     def seconds(self) -> float:

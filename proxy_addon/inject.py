@@ -4,13 +4,14 @@ Guarantees: what the agent sent under the credential's name is gone, everything 
 and no header carries the agent's own token.
 """
 
+from base64 import b64encode
 from collections.abc import Callable
 from typing import Final
 from urllib.parse import quote, unquote, unquote_to_bytes
 
 import msgspec
 
-from custody.credentials.types import VALUE, RouteFields
+from custody.credentials.types import VALUE, Placement
 from custody.kit.errors import CustodyError, Invalid
 from proxy_addon.mask import SHORTEST_DERIVED, base64_forms
 
@@ -75,9 +76,20 @@ class TooManyPairs(Invalid):
     """The route puts the credential into the query, which may have at most 10,000 pairs."""
 
 
-def format_value(fields: RouteFields, value: str) -> str:
-    """Build what is injected: the route's format with the value in its place."""
-    return fields.inject_format.replace(VALUE, value, 1)
+class Placed(msgspec.Struct, frozen=True):
+    """A text, and where it goes in a request."""
+
+    said: Placement
+    text: str
+
+    def __repr__(self) -> str:
+        return f"Placed({self.said.inject_as}, {self.said.inject_key})"
+
+
+def format_value(said: Placement, value: str) -> str:
+    """Build what is injected: the format with the value in its place, for Basic encoded (RFC 7617)."""
+    text = said.inject_format.replace(VALUE, value, 1)
+    return f"Basic {b64encode(text.encode()).decode()}" if said.inject_as == "basic" else text
 
 
 def into_query(query: bytes | None, key: str, text: str) -> bytes:
@@ -122,7 +134,9 @@ def into_body(content_type: str | None, content_encoding: str | None, body: byte
     raise BodyUnfit
 
 
-def outgoing_headers(headers: Headers, *, token: str | None, websocket: bool) -> Headers:
+def outgoing_headers(
+    headers: Headers, *, token: str | None, websocket: bool, keep_authorization: bool = False
+) -> Headers:
     """Choose the agent's headers for upstream: nothing between it and us, nothing that misleads, and no token.
 
     Clients put what they take for an API key into headers of many names, and into the base64 of Basic, so the token is
@@ -137,7 +151,7 @@ def outgoing_headers(headers: Headers, *, token: str | None, websocket: bool) ->
         headers,
         websocket,
         lambda name, value: (
-            name == b"authorization"
+            (name == b"authorization" and not keep_authorization)
             or name.startswith((b"x-service-", _FORWARDED))
             or name in _MISLEADING
             or any(form in value for form in forms)

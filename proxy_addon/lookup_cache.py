@@ -18,9 +18,9 @@ import msgspec
 
 from custody.credentials.match import RouteTable
 from custody.credentials.patterns import HostPattern, PathPattern, compile_host, compile_path
-from custody.credentials.rules import ValueNotForHeader, value_fits
+from custody.credentials.rules import ValueNotForHeader, ValueNotForUser, value_fits
 from custody.credentials.target import Target
-from custody.credentials.types import CredentialRoute, RouteFields
+from custody.credentials.types import CredentialRoute, Placement, RouteFields
 from custody.kit import clock
 from custody.kit.cache import Cache
 from custody.kit.callers import AgentCaller, Origin, Proof
@@ -31,8 +31,8 @@ from custody.kit.logs import logger
 from custody.kit.tasks import leave_to_caller, spawn
 from custody.protocol.client import SignerClient
 from custody.protocol.signer.secrets import Revealed, RevealForRoute
-from proxy_addon.inject import format_value
-from proxy_addon.mask import needles
+from proxy_addon.inject import Placed, format_value
+from proxy_addon.mask import Needles, needles
 
 log = logger("proxy")
 CHANNEL = "custody_changes"
@@ -61,19 +61,24 @@ class Standing(msgspec.Struct, frozen=True):
 
 
 class Credential:
-    """A revealed secret with what follows from it: how it is written, and what must not come back."""
+    """A revealed secret with what follows from it: how it is written, and what must not come back.
 
-    __slots__ = ("_host", "_path", "expires_at", "fields", "fits", "needles", "secret_id", "secret_version", "text")
+    Of a route that names further secrets, all of them.
+    """
+
+    __slots__ = ("_host", "_path", "expires_at", "fields", "fits", "needles", "placed", "secret_id", "secret_version")
 
     def __init__(self, revealed: Revealed) -> None:
-        value = revealed.value.decode()
         self.fields: RouteFields = revealed.fields
         self.secret_id = revealed.secret_id
         self.secret_version = revealed.secret_version
-        self.expires_at: datetime | None = revealed.expires_at
-        self.text = format_value(revealed.fields, value)
-        self.needles = needles(value)
-        self.fits = _fits(revealed.fields, value)
+        ends = [end for end in (revealed.expires_at, *(one.expires_at for one in revealed.also)) if end is not None]
+        self.expires_at: datetime | None = min(ends, default=None)
+        values = [revealed.value.decode(), *(one.value.decode() for one in revealed.also)]
+        said = list(zip(self.fields.placements, values, strict=True))
+        self.placed = [Placed(one, format_value(one, value)) for one, value in said]
+        self.needles = Needles.together([needles(value) for value in values])
+        self.fits = all(_fits(one, value) for one, value in said)
         self._host: HostPattern = compile_host(revealed.fields.host_pattern)
         self._path: PathPattern = compile_path(revealed.fields.path_pattern)
 
@@ -85,21 +90,22 @@ class Credential:
         """True if its time is over, by this process' clock."""
         return self.expires_at is not None and self.expires_at <= clock.now()
 
-    def covers(self, target: Target, method: str) -> bool:
+    def covers(self, target: Target, method: str, agent: str) -> bool:
         """Say whether the route *as the signer sealed it* says so: a changed row in the database decides nothing."""
         fields = self.fields
         return (
             fields.enabled
+            and fields.serves(agent)
             and fields.method in ("*", method)
             and self._host.matches(target.host, target.port)
             and self._path.matches(target.matched)
         )
 
 
-def _fits(fields: RouteFields, value: str) -> bool:
+def _fits(said: Placement, value: str) -> bool:
     try:
-        value_fits(fields, value)
-    except ValueNotForHeader:
+        value_fits(said, value)
+    except (ValueNotForHeader, ValueNotForUser):
         return False
     return True
 
@@ -153,7 +159,7 @@ class LookupCache:
         began, changes = time.monotonic(), self._changes[tenant]
         answer = (await self._signer.ask(RevealForRoute(route), caller)).answer
         # The forms of a large value take long to find.
-        large = len(answer.value) > _LARGE_VALUE
+        large = max(len(answer.value), *(len(one.value) for one in answer.also), 0) > _LARGE_VALUE
         credential = await asyncio.to_thread(Credential, answer) if large else Credential(answer)
         if changes == self._changes[tenant]:
             self._credentials.put((tenant, route), (version, credential), began)

@@ -129,6 +129,15 @@ class Needles(msgspec.Struct, frozen=True):
         """These texts and no form of theirs."""
         return cls(tuple(sorted(literals, key=lambda form: (-len(form), form))), (), max(map(len, literals), default=1))
 
+    @classmethod
+    def together(cls, found: Sequence["Needles"]) -> "Needles":
+        """All of several values."""
+        if len(found) == 1:
+            return found[0]
+        both = cls.of(*{form for one in found for form in one.literals})
+        longest = max((both.longest, *(one.longest for one in found)))
+        return cls(both.literals, tuple(reading for one in found for reading in one.readings), longest)
+
 
 NOTHING: Final = Needles()
 

@@ -27,12 +27,20 @@ from custody.protocol.signer.secrets import (
 from custody.worker.call import Call
 from custody.worker.proven import ProvenTenant
 from signer.context import Signer
-from signer.credentials import TRIES, changing, insist_on_fit, open_route, seal_route, turn
+from signer.credentials import (
+    TRIES,
+    VALUE_OF,
+    changing,
+    insist_on_fit,
+    insist_on_further,
+    open_route,
+    seal_route,
+    turn,
+)
 
 # The database's own end, whatever the quota.
 MAX_ROUTES = 10_000
 _USAGE = "SELECT * FROM usage_read($1)"
-_VALUE_OF = "SELECT * FROM secret_read($1, $2)"
 _READ = "SELECT * FROM credential_route_read($1, $2)"
 _CREATE = "SELECT create_credential_route($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
 _CHANGE = "SELECT change_credential_route($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
@@ -52,10 +60,11 @@ async def create(signer: Signer, message: CreateCredentialRoute, call: Call[Prov
         used = await connection.fetchrow(_USAGE, tenant)
         check_quota("credential_routes", used["credential_routes"], signer.quotas.limits.of(tenant).credential_routes)
         for _ in range(TRIES):
-            row = await connection.fetchrow(_VALUE_OF, tenant, secret)
+            row = await connection.fetchrow(VALUE_OF, tenant, secret)
             if row is None:
                 raise SecretAbsent
             insist_on_fit(signer.sealer, tenant, secret, row, said)
+            await insist_on_further(connection, signer.sealer, tenant, said)
             result = await connection.fetchval(
                 _CREATE,
                 *changing(call, outcome, secretId=secret, hostPattern=said.host_pattern),
@@ -97,6 +106,8 @@ async def _change(
     said = _merged(signer, open_route(sealer, tenant, route, secret, (row["fields"], row["mac"])), message.changes)
     if not row["deleted"]:
         insist_on_fit(sealer, tenant, secret, row, said)
+    if "alsoInject" in message.changes:
+        await insist_on_further(connection, sealer, tenant, said)
     outcome = _shown(route, secret, said, row["created_at"])
     text, mac = seal_route(sealer, tenant, route, secret, said)
     told = {"secretId": secret, "hostPattern": said.host_pattern, "changed": sorted(message.changes)}
@@ -138,7 +149,7 @@ def _merged(signer: Signer, old: RouteFields, changes: dict[str, Any]) -> RouteF
         raise rules.InvalidRoute(f"The credential route is not valid: {problem}.") from None
     # A switch that was turned off later binds what is written again, not what stands.
     same_host = new.host_pattern == old.host_pattern
-    same_key = (new.inject_as, new.inject_key) == (old.inject_as, old.inject_key)
+    same_key = (new.inject_as, new.inject_key, new.also_inject) == (old.inject_as, old.inject_key, old.also_inject)
     return rules.check(
         new,
         allow_broad=signer.allow_broad_secret_routes or same_host,

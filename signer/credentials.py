@@ -11,11 +11,11 @@ from typing import Any
 
 import msgspec
 
-from custody.credentials.rules import value_fits
-from custody.credentials.types import RouteFields
+from custody.credentials.rules import in_header, value_fits
+from custody.credentials.types import Placement, RouteFields
 from custody.kit import clock
 from custody.kit.act import Act, Credential
-from custody.protocol.signer.refusals import CredentialsMoving
+from custody.protocol.signer.refusals import CredentialsMoving, SecretAbsent
 from custody.worker.act import act
 from custody.worker.agent_queues import CREDENTIALS, TooManyWaiting
 from custody.worker.call import Call
@@ -25,6 +25,7 @@ from custody.worker.sealing import Context, Sealer, Tampered, fields
 from signer.context import Signer
 
 ROUTE_MAC = "credential-route-mac"
+VALUE_OF = "SELECT * FROM secret_read($1, $2)"
 # How often a change begins again when somebody else, on another host, was faster.
 TRIES = 4
 
@@ -55,12 +56,21 @@ def open_route(sealer: Sealer, tenant: str, route: str, secret: str, stored: tup
     return msgspec.json.decode(text, type=RouteFields)
 
 
-def insist_on_fit(sealer: Sealer, tenant: str, secret: str, row: Any, said: RouteFields) -> None:
-    """Raise ValueNotForHeader unless the route can inject the present value; only a header is particular."""
+def insist_on_fit(sealer: Sealer, tenant: str, secret: str, row: Any, said: Placement) -> None:
+    """Raise what `value_fits` does unless the present value can be injected; only a header is particular."""
     if row["blob"] is None and row["expires_at"] is not None and row["expires_at"] <= clock.now():
         return  # the value of a secret that expired long ago is gone, and is never injected again
-    if said.inject_as == "header":
+    if in_header(said):
         value_fits(said, open_value(sealer, tenant, secret, row).decode())
+
+
+async def insist_on_further(connection: Any, sealer: Sealer, tenant: str, said: RouteFields) -> None:
+    """Raise SecretAbsent, or what `value_fits` does, unless each further secret is there and can be injected."""
+    for one in said.also_inject:
+        row = await connection.fetchrow(VALUE_OF, tenant, one.secret_id)
+        if row is None:
+            raise SecretAbsent(fields=["alsoInject"])
+        insist_on_fit(sealer, tenant, one.secret_id, row, one)
 
 
 @asynccontextmanager

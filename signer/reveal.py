@@ -3,14 +3,16 @@
 The agent's own token says whose route it may be; the route as it was sealed says where the value may go.
 """
 
+from custody.credentials.types import RouteFields
+from custody.kit import clock
 from custody.kit.errors import Forbidden, Frozen
 from custody.protocol.refusals import BadProof, TokenRevoked
 from custody.protocol.signer.refusals import CredentialRouteAbsent
-from custody.protocol.signer.secrets import Revealed, RevealForRoute
+from custody.protocol.signer.secrets import Further, Revealed, RevealForRoute
 from custody.worker.call import Call
 from custody.worker.proven import ProvenAgent
 from signer.context import Signer
-from signer.credentials import open_route, open_value
+from signer.credentials import VALUE_OF, open_route, open_value
 
 _READ = "SELECT * FROM reveal_read($1, $2, $3)"
 
@@ -24,7 +26,7 @@ class SecretUnavailable(Forbidden):
 
 
 async def reveal(signer: Signer, message: RevealForRoute, call: Call[ProvenAgent]) -> Revealed:
-    """Open the newest value of the secret behind a route of the agent's tenant."""
+    """Open the newest values of the secrets behind a route of the agent's tenant, if the route serves the agent."""
     caller = call.caller
     tenant = caller.tenant
     row = await signer.pool.fetchrow(_READ, tenant, caller.agent, message.route)
@@ -38,9 +40,26 @@ async def reveal(signer: Signer, message: RevealForRoute, call: Call[ProvenAgent
         raise CredentialRouteAbsent
     secret = str(row["secret_id"])
     said = open_route(signer.sealer, tenant, message.route, secret, (row["fields"], row["mac"]))
+    if not said.serves(caller.agent):
+        raise CredentialRouteAbsent
     if not said.enabled:
         raise RouteDisabled
     if row["lost"] is not None:
         raise SecretUnavailable(reason=row["lost"])
     value = open_value(signer.sealer, tenant, secret, row)
-    return Revealed(secret, row["version"], said, value, row["expires_at"])
+    also = await _further(signer, tenant, said) if said.also_inject else []
+    return Revealed(secret, row["version"], said, value, row["expires_at"], also)
+
+
+async def _further(signer: Signer, tenant: str, said: RouteFields) -> list[Further]:
+    found = []
+    async with signer.pool.acquire() as connection:
+        for one in said.also_inject:
+            row = await connection.fetchrow(VALUE_OF, tenant, one.secret_id)
+            if row is None:
+                raise SecretUnavailable(reason="deleted")
+            if row["expires_at"] is not None and row["expires_at"] <= clock.now():
+                raise SecretUnavailable(reason="expired")
+            value = open_value(signer.sealer, tenant, one.secret_id, row)
+            found.append(Further(row["version"], value, row["expires_at"]))
+    return found

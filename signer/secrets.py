@@ -32,7 +32,7 @@ from custody.worker.audited import declared
 from custody.worker.call import Call
 from custody.worker.proven import ProvenTenant
 from signer.context import Signer
-from signer.credentials import TRIES, changing, open_route, place, turn
+from signer.credentials import TRIES, VALUE_OF, changing, open_route, place, turn
 
 MAX_VALUE_BYTES = 64 * 1024
 MAX_DESCRIPTION = 1000
@@ -42,7 +42,6 @@ MAX_SECRETS = 10_000
 _LATEST = datetime(9999, 1, 1, tzinfo=UTC)
 _CREATE = "SELECT create_secret($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
 _USAGE = "SELECT * FROM usage_read($1)"
-_READ = "SELECT * FROM secret_read($1, $2)"
 _ROTATE = "SELECT rotate_secret($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
 _DELETE = "SELECT delete_secret($1, $2, $3, $4, $5)"
 
@@ -100,7 +99,7 @@ async def _rotate(
 ) -> RotatedSecret | None:
     """One try at the version that was read; None when somebody else was faster."""
     sealer, tenant, secret, now = signer.sealer, call.caller.tenant, message.secret, clock.now()
-    row = await connection.fetchrow(_READ, tenant, secret)
+    row = await connection.fetchrow(VALUE_OF, tenant, secret)
     if row is None:
         raise SecretAbsent
     fits_header = row["header_route"] is not None

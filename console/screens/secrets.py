@@ -117,6 +117,8 @@ class Secrets(Page):
             ("Method", "any" if route.method == "*" else route.method),
             ("Put in", injection(route)),
             ("Secret", self._secret_of(route)),
+            *(("Also put in", injection(one)) for one in route.also_inject),
+            ("Agents", ", ".join(route.agents) or "all"),
             ("Priority", f"{route.priority:,}"),
             ("State", "enabled" if route.enabled else "disabled"),
             ("Made", clock(moment(route.created_at))),

@@ -24,6 +24,15 @@ class Secret(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     rotated_at: str | None = None
 
 
+class Injection(msgspec.Struct, frozen=True, rename="camel"):
+    """A further secret that goes into the same requests."""
+
+    secret_id: str
+    inject_as: str
+    inject_key: str
+    inject_format: str = "{value}"
+
+
 class CredentialRoute(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """Into which requests a secret goes, and how."""
 
@@ -38,6 +47,9 @@ class CredentialRoute(msgspec.Struct, frozen=True, rename="camel", kw_only=True)
     priority: int
     enabled: bool
     created_at: str
+    agents: list[str] = []
+    also_inject: list[Injection] = []
+    keep_authorization: bool = False
 
 
 class Considered(msgspec.Struct, frozen=True, rename="camel"):
@@ -63,11 +75,18 @@ VERDICTS: Final = {
     "secret_deleted": "A route matches, but its secret was deleted: the proxy would refuse the request.",
     "secret_expired": "A route matches, but its secret has expired: the proxy would refuse the request.",
 }
+_PLACES: Final = {
+    "header": "header",
+    "basic": "Basic header",
+    "query": "query parameter",
+    "body": "body field",
+}
 REASONS: Final = {
     "matched": "it matches",
     "lower_priority": "matches too, but another route wins",
     "disabled": "it is disabled",
     "broken": "its patterns cannot be parsed",
+    "agent": "it is for other agents",
     "host": "it is for another host",
     "port": "it is for another port",
     "path": "it is for another path",
@@ -87,14 +106,15 @@ def expiry(secret: Secret, now: datetime) -> str | tuple[str, Tone]:
 
 
 def target(route: CredentialRoute) -> str:
-    """The requests that a route is for; the method only where not any will do."""
+    """The requests that a route is for; the method and the agents only where not any will do."""
     method = "" if route.method == "*" else f"{route.method} "
-    return f"{method}{route.host_pattern}{route.path_pattern}"
+    agents = f" of {', '.join(route.agents)}" if route.agents else ""
+    return f"{method}{route.host_pattern}{route.path_pattern}{agents}"
 
 
-def injection(route: CredentialRoute) -> str:
+def injection(route: CredentialRoute | Injection) -> str:
     """Describe where the value goes, and what is written around it."""
-    place = {"header": "header", "query": "query parameter", "body": "body field"}.get(route.inject_as, route.inject_as)
+    place = _PLACES.get(route.inject_as, route.inject_as)
     return f"{place} {route.inject_key}: {route.inject_format}"
 
 
@@ -104,6 +124,8 @@ def explanation_in_lines(found: Explanation, routes: Mapping[str, CredentialRout
     if (route := found.matched) is not None:
         secret = names.get(route.secret_id, route.secret_id)
         lines += ["", f"  {target(route)}", f"  {injection(route)}", f"  secret {secret}"]
+        for further in route.also_inject:
+            lines += [f"  {injection(further)}", f"  secret {names.get(further.secret_id, further.secret_id)}"]
     lines += ["", "In evaluation order:" if found.considered else "There are no routes."]
     for number, one in enumerate(found.considered, 1):
         known = routes.get(one.route_id)

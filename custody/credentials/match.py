@@ -14,7 +14,7 @@ from custody.credentials.patterns import STAR, HostPattern, InvalidPattern, Path
 from custody.credentials.target import Target
 from custody.credentials.types import CredentialRoute
 
-Reason = Literal["disabled", "broken", "host", "port", "path", "method", "matched", "lower_priority"]
+Reason = Literal["disabled", "broken", "agent", "host", "port", "path", "method", "matched", "lower_priority"]
 
 
 class _Entry(msgspec.Struct, frozen=True):
@@ -32,9 +32,10 @@ class RouteTable:
     def __init__(self, routes: Sequence[CredentialRoute]) -> None:
         self.broken: list[str] = []
         self._ordered = sorted(routes, key=lambda route: -route.fields.priority)
-        self._by_name: dict[tuple[str, int], _Paths] = {}
-        self._by_tail: dict[tuple[str, int], _Paths] = {}
-        self._by_pattern: dict[HostPattern, _Paths] = {}
+        everybodys: list[_Entry] = []
+        # Of the routes that name agents; the index of an agent's own is made when it first asks.
+        self._named: dict[str, list[_Entry]] = {}
+        self._own: dict[str, _Index] = {}
         for rank, route in enumerate(self._ordered):
             try:
                 host, path = compile_host(route.fields.host_pattern), compile_path(route.fields.path_pattern)
@@ -42,43 +43,62 @@ class RouteTable:
                 self.broken.append(route.id)
                 continue
             if route.fields.enabled:
-                self._paths_for(host).add(_Entry(rank, route, host, path))
-        # Labels from the last on: a first star stands for any number of them.
-        self._anchored = Anchors((host.labels[::-1], (host, paths)) for host, paths in self._by_pattern.items())
-        for paths in (*self._by_name.values(), *self._by_tail.values(), *self._by_pattern.values()):
-            paths.settle()
+                entry = _Entry(rank, route, host, path)
+                for agent in route.fields.agents:
+                    self._named.setdefault(agent, []).append(entry)
+                if not route.fields.agents:
+                    everybodys.append(entry)
+        self._everybodys = _Index(everybodys)
 
-    def find(self, target: Target, method: str) -> CredentialRoute | None:
-        """The route that a request falls to, or None."""
+    def find(self, target: Target, method: str, agent: str) -> CredentialRoute | None:
+        """The route that an agent's request falls to, or None."""
         best: _Entry | None = None
-        for paths in self._paths_of(target.host, target.port):
-            best = paths.better(best, target.matched, method)
+        for index in self._indexes(agent):
+            for paths in index.paths_of(target.host, target.port):
+                best = paths.better(best, target.matched, method)
         return best.route if best else None
 
-    def knows_host(self, host: str, port: int) -> bool:
-        """Say whether any enabled route is for this host on this port."""
-        return next(self._paths_of(host, port), None) is not None
+    def knows_host(self, host: str, port: int, agent: str) -> bool:
+        """Say whether any enabled route of an agent is for this host on this port."""
+        return any(next(index.paths_of(host, port), None) is not None for index in self._indexes(agent))
 
-    def explain(self, target: Target, method: str) -> list[tuple[CredentialRoute, Reason]]:
+    def explain(self, target: Target, method: str, agent: str) -> list[tuple[CredentialRoute, Reason]]:
         """Every route in order with the first thing that speaks against it; one at most is `matched`."""
         explained: list[tuple[CredentialRoute, Reason]] = []
         found = False
         for route in self._ordered:
-            reason = _reason(route, target, method)
+            reason = _reason(route, target, method, agent)
             if reason == "matched" and found:
                 reason = "lower_priority"
             found = found or reason == "matched"
             explained.append((route, reason))
         return explained
 
-    def _paths_for(self, host: HostPattern) -> "_Paths":
-        if host.name is not None:
-            return self._by_name.setdefault((host.name, host.port), _Paths())
-        if host.tail is not None:
-            return self._by_tail.setdefault((host.tail, host.port), _Paths())
-        return self._by_pattern.setdefault(host, _Paths())
+    def _indexes(self, agent: str) -> Iterator["_Index"]:
+        yield self._everybodys
+        if (named := self._named.get(agent)) is not None:
+            own = self._own.get(agent)
+            if own is None:
+                own = self._own[agent] = _Index(named)
+            yield own
 
-    def _paths_of(self, host: str, port: int) -> Iterator["_Paths"]:
+
+class _Index:
+    """Enabled routes by the hosts that they are for."""
+
+    def __init__(self, entries: Sequence[_Entry]) -> None:
+        self._by_name: dict[tuple[str, int], _Paths] = {}
+        self._by_tail: dict[tuple[str, int], _Paths] = {}
+        self._by_pattern: dict[HostPattern, _Paths] = {}
+        for entry in entries:
+            self._paths_for(entry.host).add(entry)
+        # Labels from the last on: a first star stands for any number of them.
+        self._anchored = Anchors((host.labels[::-1], (host, paths)) for host, paths in self._by_pattern.items())
+        for paths in (*self._by_name.values(), *self._by_tail.values(), *self._by_pattern.values()):
+            paths.settle()
+
+    def paths_of(self, host: str, port: int) -> Iterator["_Paths"]:
+        """The paths of each pattern that is for this host on this port."""
         if named := self._by_name.get((host, port)):
             yield named
         if self._by_tail:
@@ -90,6 +110,13 @@ class RouteTable:
         if self._by_pattern:
             for candidates in self._anchored.of(host.split(".")[::-1]):
                 yield from (paths for pattern, paths in candidates if pattern.matches(host, port))
+
+    def _paths_for(self, host: HostPattern) -> "_Paths":
+        if host.name is not None:
+            return self._by_name.setdefault((host.name, host.port), _Paths())
+        if host.tail is not None:
+            return self._by_tail.setdefault((host.tail, host.port), _Paths())
+        return self._by_pattern.setdefault(host, _Paths())
 
 
 class _Paths:
@@ -158,7 +185,7 @@ def _first(candidates: list[_Entry], best: _Entry | None, path: str, method: str
     return best
 
 
-def _reason(route: CredentialRoute, target: Target, method: str) -> Reason:
+def _reason(route: CredentialRoute, target: Target, method: str, agent: str) -> Reason:
     fields = route.fields
     if not fields.enabled:
         return "disabled"
@@ -166,6 +193,8 @@ def _reason(route: CredentialRoute, target: Target, method: str) -> Reason:
         host, path = compile_host(fields.host_pattern), compile_path(fields.path_pattern)
     except InvalidPattern:
         return "broken"
+    if not fields.serves(agent):
+        return "agent"
     if not host.matches_name(target.host):
         return "host"
     if target.port != host.port:

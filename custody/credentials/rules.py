@@ -8,7 +8,7 @@ import msgspec
 
 from custody.credentials.injection_keys import restricted
 from custody.credentials.patterns import STAR, HostPattern, InvalidPattern, compile_host, compile_path
-from custody.credentials.types import VALUE, RouteFields
+from custody.credentials.types import VALUE, Placement, RouteFields
 from custody.kit.errors import Invalid
 
 METHODS: Final = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
@@ -24,6 +24,10 @@ class InvalidRoute(Invalid):
 
 class ValueNotForHeader(Invalid):
     """The value has a control character, such as a line end, and a route puts it into a header."""
+
+
+class ValueNotForUser(Invalid):
+    """The value has a colon, so Basic would take what follows it for the password; put {value} behind a colon."""
 
 
 class _Complaint(Exception):
@@ -47,17 +51,27 @@ def check(fields: RouteFields, *, allow_broad: bool, allow_cookies: bool) -> Rou
     path = read("pathPattern", lambda: compile_path(fields.path_pattern))
     method = read("method", lambda: _read_method(fields.method))
     read("injectKey", lambda: _check_key(fields, allow_cookies))
-    read("injectFormat", lambda: _check_format(fields.inject_format))
+    read("injectFormat", lambda: _check_format(fields))
+    read("agents", lambda: _check_agents(fields.agents))
+    read("alsoInject", lambda: _check_also(fields, allow_cookies))
+    read("keepAuthorization", lambda: _check_kept(fields))
     if host is None or path is None or method is None or complaints:
         message = " ".join(f"{name}: {sentence}" for name, sentence in complaints.items())
         raise InvalidRoute(message, fields=list(complaints))
     return msgspec.structs.replace(fields, host_pattern=host.text, path_pattern=path.text, method=method)
 
 
-def value_fits(fields: RouteFields, value: str) -> None:
-    """Raise ValueNotForHeader when a route injects this value into a header, and it would not stay in its line."""
-    if fields.inject_as == "header" and _NOT_IN_HEADER.search(value):
+def in_header(said: Placement) -> bool:
+    """Say whether the value goes into a header."""
+    return said.inject_as in ("header", "basic")
+
+
+def value_fits(said: Placement, value: str) -> None:
+    """Raise when a value would not stay in its header's line, or would move Basic's user and password apart."""
+    if in_header(said) and _NOT_IN_HEADER.search(value):
         raise ValueNotForHeader
+    if said.inject_as == "basic" and ":" in value and ":" not in said.inject_format.partition(VALUE)[0]:
+        raise ValueNotForUser
 
 
 def _read_host(text: str, allow_broad: bool) -> HostPattern:
@@ -77,9 +91,9 @@ def _read_method(text: str) -> str:
     return method
 
 
-def _check_key(fields: RouteFields, allow_cookies: bool) -> None:
+def _check_key(fields: Placement, allow_cookies: bool) -> None:
     key = fields.inject_key
-    if fields.inject_as != "header":
+    if not in_header(fields):
         if not key or _NOT_PRINTABLE.search(key):
             raise _Complaint("The name must be of printable ASCII characters.")
         return
@@ -89,8 +103,40 @@ def _check_key(fields: RouteFields, allow_cookies: bool) -> None:
         raise _Complaint(f"A credential route must not set the header {key}.")
 
 
-def _check_format(text: str) -> None:
+def _check_format(fields: Placement) -> None:
+    text = fields.inject_format
     if text.count(VALUE) != 1:
         raise _Complaint(f"The format must have {VALUE} exactly once.")
     if _NOT_PRINTABLE.search(text):
         raise _Complaint("The format must be of printable ASCII characters.")
+    if fields.inject_as == "basic" and ":" not in text:
+        raise _Complaint("Basic wants user and password with a colon between them, such as user:{value}.")
+
+
+def _check_agents(agents: tuple[str, ...]) -> None:
+    if len(set(agents)) != len(agents):
+        raise _Complaint("Name each agent once.")
+
+
+def _check_also(fields: RouteFields, allow_cookies: bool) -> None:
+    taken = {_place(fields)}
+    for number, one in enumerate(fields.also_inject):
+        try:
+            _check_key(one, allow_cookies)
+            _check_format(one)
+        except _Complaint as problem:
+            raise _Complaint(f"The one at {number}: {problem}") from None
+        if _place(one) in taken:
+            raise _Complaint(f"The one at {number}: two values cannot go to one place.")
+        taken.add(_place(one))
+
+
+def _place(said: Placement) -> tuple[str, str]:
+    """Name where a value goes, as it is told apart there: X_Key and X-Key are one header."""
+    key = said.inject_key
+    return ("header", key.lower().replace("_", "-")) if in_header(said) else (said.inject_as, key)
+
+
+def _check_kept(fields: RouteFields) -> None:
+    if fields.keep_authorization and ("header", "authorization") in map(_place, fields.placements):
+        raise _Complaint("The route itself sets Authorization, so the agent's own cannot be kept.")

@@ -5,11 +5,14 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from custody.kit.shapes import Uuid
+from custody.kit.described import described
+from custody.kit.shapes import AgentId, Uuid
 
 VALUE = "{value}"
 
-InjectAs = Literal["header", "query", "body"]
+InjectAs = Literal["header", "basic", "query", "body"]
+MAX_ROUTE_AGENTS = 50
+MAX_ALSO_INJECTED = 4
 # Length and characters only; custody.credentials.rules says what is wrong in words.
 HostPatternText = Annotated[str, Meta(min_length=1, max_length=260, pattern=r"^[\x21-\x7e]+\Z")]
 PathPatternText = Annotated[str, Meta(min_length=1, max_length=1024, pattern=r"^[\x21-\x7e]+\Z")]
@@ -17,6 +20,19 @@ MethodText = Annotated[str, Meta(min_length=1, max_length=20, pattern=r"^(\*|[A-
 InjectKeyText = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"^[\x20-\x7e]+\Z")]
 InjectFormatText = Annotated[str, Meta(min_length=7, max_length=1024, pattern=r"^[\x20-\x7e]+\Z")]
 Priority = Annotated[int, Meta(ge=-1_000_000, le=1_000_000)]
+
+
+class Injection(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel", kw_only=True):
+    """A further secret of a route: what it is and where it goes."""
+
+    secret_id: Annotated[Uuid, described("The secret to inject.")]
+    inject_as: Annotated[InjectAs, described("Place of the secret in the request.")]
+    inject_key: Annotated[InjectKeyText, described("The name of the header, query parameter or body field.")]
+    inject_format: Annotated[InjectFormatText, described("The inserted text, with `{value}` in it.")] = VALUE
+
+
+RouteAgents = Annotated[tuple[AgentId, ...], Meta(max_length=MAX_ROUTE_AGENTS)]
+AlsoInjected = Annotated[tuple[Injection, ...], Meta(max_length=MAX_ALSO_INJECTED)]
 
 
 class RouteFields(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel", kw_only=True):
@@ -30,6 +46,24 @@ class RouteFields(msgspec.Struct, frozen=True, forbid_unknown_fields=True, renam
     inject_format: InjectFormatText = VALUE
     priority: Priority = 0
     enabled: bool = True
+    # Nobody named: every agent of the tenant.
+    agents: RouteAgents = ()
+    also_inject: AlsoInjected = ()
+    # The agent's own Authorization, which is meant for the upstream, goes out beside what is injected.
+    keep_authorization: bool = False
+
+    @property
+    def placements(self) -> "list[Placement]":
+        """List what goes where: its own secret, then the further ones."""
+        return [self, *self.also_inject]
+
+    def serves(self, agent: str) -> bool:
+        """Say whether it is for this agent."""
+        return not self.agents or agent in self.agents
+
+
+# What says where a value goes.
+type Placement = RouteFields | Injection
 
 
 class CredentialRoute(msgspec.Struct, frozen=True, kw_only=True):

@@ -18,7 +18,7 @@ async def explain(ports: Ports, caller: TenantCaller, body: ExplainBody) -> Expl
     target = _target(body.url)
     found = await store.candidates(ports.pool, AgentRef(caller.tenant, body.agent_id))
     # The patterns of all its routes are compiled for this one question.
-    return await asyncio.to_thread(_explain, found, target, body.method.upper())
+    return await asyncio.to_thread(_explain, found, target, body)
 
 
 def _target(url: str) -> Target:
@@ -28,10 +28,10 @@ def _target(url: str) -> Target:
         raise MalformedTarget(f"url: {problem.message}", fields=["url"]) from None
 
 
-def _explain(found: Candidates, target: Target, method: str) -> Explanation:
-    table = RouteTable(found.routes)
-    matched = table.find(target, method)
-    considered = [Considered(route.id, reason) for route, reason in table.explain(target, method)]
+def _explain(found: Candidates, target: Target, body: ExplainBody) -> Explanation:
+    table, method = RouteTable(found.routes), body.method.upper()
+    matched = table.find(target, method, body.agent_id)
+    considered = [Considered(route.id, reason) for route, reason in table.explain(target, method, body.agent_id)]
     return Explanation(found.to_public(matched) if matched else None, _verdict(found, matched), considered)
 
 

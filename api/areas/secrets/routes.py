@@ -50,6 +50,9 @@ def _fields(body: NewCredentialRouteBody) -> RouteFields:
         inject_format=body.inject_format,
         priority=body.priority,
         enabled=body.enabled,
+        agents=body.agents,
+        also_inject=body.also_inject,
+        keep_authorization=body.keep_authorization,
     )
 
 
@@ -62,12 +65,12 @@ def _changes(body: CredentialRouteChangeBody) -> dict[str, Any]:
     if "inject_as" in given:
         given["inject_as"] = _way(given["inject_as"])
     checked = rules.check(msgspec.structs.replace(_HARMLESS, **given), allow_broad=True, allow_cookies=True)
-    return {_NAMES[name]: getattr(checked, name) for name in given}
+    return {_NAMES[name]: msgspec.to_builtins(getattr(checked, name)) for name in given}
 
 
 def _way(text: str) -> InjectAs:
     try:
         way: InjectAs = msgspec.convert(text, InjectAs)
     except msgspec.ValidationError:
-        raise rules.InvalidRoute("injectAs: It must be header, query or body.", fields=["injectAs"]) from None
+        raise rules.InvalidRoute("injectAs: It must be header, basic, query or body.", fields=["injectAs"]) from None
     return way

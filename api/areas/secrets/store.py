@@ -150,5 +150,8 @@ def _to_public(route: str, secret: str, fields: credentials.RouteFields, created
         inject_format=fields.inject_format,
         priority=fields.priority,
         enabled=fields.enabled,
+        agents=fields.agents,
+        also_inject=fields.also_inject,
+        keep_authorization=fields.keep_authorization,
         created_at=clock.iso(created_at),
     )

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, get_args
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from custody.credentials.types import VALUE, InjectAs, Priority
+from custody.credentials.types import VALUE, AlsoInjected, InjectAs, Priority, RouteAgents
 from custody.kit.described import Id, described
 from custody.kit.shapes import AgentId, DisplayName, Uuid
 from custody.protocol.signer.secrets import CredentialRoute, SecretValue
@@ -35,8 +35,16 @@ InjectKey = Annotated[
     str, Meta(max_length=128, description="The name of the header, query parameter or top-level body field.")
 ]
 InjectFormat = Annotated[
-    str, Meta(max_length=1024, description="The inserted text: `{value}` exactly once, with any text around it.")
+    str,
+    Meta(
+        max_length=1024,
+        description="The inserted text: `{value}` exactly once, with any text around it. For `basic` it is user and "
+        "password, such as `x-access-token:{value}`, before they are encoded.",
+    ),
 ]
+_AGENTS = "The agents that the route is for; none named: all of the tenant."
+_ALSO = "Further secrets that go into the same request."
+_KEPT = "True if the agent's own `Authorization`, which is not its token, goes out beside what is injected."
 Verdict = Literal["matched", "no_route", "agent_frozen", "tenant_frozen", "secret_deleted", "secret_expired"]
 
 
@@ -76,6 +84,9 @@ class NewCredentialRouteBody(msgspec.Struct, frozen=True, forbid_unknown_fields=
     inject_format: InjectFormat = VALUE
     priority: Annotated[Priority, described("Of several routes that match, the highest wins.")] = 0
     enabled: Annotated[bool, described("True if the route is used.")] = True
+    agents: Annotated[RouteAgents, described(_AGENTS)] = ()
+    also_inject: Annotated[AlsoInjected, described(_ALSO)] = ()
+    keep_authorization: Annotated[bool, described(_KEPT)] = False
 
 
 class CredentialRouteChangeBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel", kw_only=True):
@@ -89,6 +100,9 @@ class CredentialRouteChangeBody(msgspec.Struct, frozen=True, forbid_unknown_fiel
     inject_format: InjectFormat | UnsetType = UNSET
     priority: Annotated[Priority | UnsetType, described("Of several routes that match, the highest wins.")] = UNSET
     enabled: Annotated[bool | UnsetType, described("True if the route is used.")] = UNSET
+    agents: Annotated[RouteAgents | UnsetType, described(_AGENTS)] = UNSET
+    also_inject: Annotated[AlsoInjected | UnsetType, described(_ALSO)] = UNSET
+    keep_authorization: Annotated[bool | UnsetType, described(_KEPT)] = UNSET
     # Known only so that it is refused with a reason.
     secret_id: Annotated[
         Any, Meta(extra_json_schema={"not": {}}), described("Refused: the secret of a route cannot change.")

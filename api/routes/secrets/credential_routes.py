@@ -7,7 +7,7 @@ from api.areas.secrets.types import CredentialRouteChangeBody, ExplainBody, Expl
 from api.http.bodies import MAX_BODY, MAX_EXPLAIN_BODY
 from api.http.endpoint import Routes
 from api.http.who import asking, tenant_read, tenant_write
-from custody.credentials.rules import InvalidRoute, ValueNotForHeader
+from custody.credentials.rules import InvalidRoute, ValueNotForHeader, ValueNotForUser
 from custody.credentials.target import MalformedTarget
 from custody.identity.roles import BUILDERS
 from custody.kit.answers import Answered
@@ -38,7 +38,7 @@ routes = Routes("/secrets/routes", tag="Credential routes")
     "",
     who=asking(CreateCredentialRoute),
     status=201,
-    fails=(CredentialsMoving, InvalidRoute, QuotaExceeded, SecretAbsent, ValueNotForHeader),
+    fails=(CredentialsMoving, InvalidRoute, QuotaExceeded, SecretAbsent, ValueNotForHeader, ValueNotForUser),
 )
 async def create_credential_route(
     ports: Ports, caller: TenantCaller, body: NewCredentialRouteBody
@@ -67,9 +67,11 @@ async def get_credential_route(ports: Ports, caller: TenantCaller, route_id: str
         CredentialRouteAbsent,
         CredentialsMoving,
         InvalidRoute,
+        SecretAbsent,
         SecretOfRouteFixed,
         UnknownRouteField,
         ValueNotForHeader,
+        ValueNotForUser,
     ),
 )
 async def change_credential_route(

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from custody.credentials.types import RouteFields
+from custody.credentials.types import AlsoInjected, RouteAgents, RouteFields
 from custody.identity.roles import BUILDERS
 from custody.kit.described import Id, Instant, described
 from custody.kit.shapes import DisplayName, Uuid
@@ -56,6 +56,9 @@ class CredentialRoute(msgspec.Struct, frozen=True, rename="camel", kw_only=True)
     inject_format: Annotated[str, described("The inserted text, with `{value}` in it.")]
     priority: Annotated[int, described("Of several that match, the highest wins.")]
     enabled: Annotated[bool, described("True if the route is used.")]
+    agents: Annotated[RouteAgents, described("The agents that it is for; none: all of the tenant.")] = ()
+    also_inject: Annotated[AlsoInjected, described("Further secrets that go into the same request.")] = ()
+    keep_authorization: Annotated[bool, described("True if the agent's own `Authorization` goes out too.")] = False
     created_at: Annotated[Instant, described("Time of creation.")]
 
 
@@ -120,6 +123,17 @@ class DeleteCredentialRoute(Command[DeletedCredentialRoute], frozen=True):
     route: Uuid
 
 
+class Further(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The value of a further secret of a route."""
+
+    secret_version: int
+    value: bytes
+    expires_at: datetime | None = None
+
+    def __repr__(self) -> str:
+        return f"Further({self.secret_version})"
+
+
 class Revealed(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
     """The answer to `RevealForRoute`: the value, and the route as the signer sealed it, which is what counts."""
 
@@ -128,6 +142,8 @@ class Revealed(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True
     fields: RouteFields
     value: bytes
     expires_at: datetime | None = None
+    # In the order in which the route names them.
+    also: list[Further] = []
 
     def __repr__(self) -> str:
         return f"Revealed({self.secret_id}, {self.secret_version})"

@@ -40,6 +40,9 @@ def test_a_route_is_made_with_the_defaults_of_the_document(tenant: Tenant) -> No
         "injectFormat": "{value}",
         "priority": 0,
         "enabled": True,
+        "agents": [],
+        "alsoInject": [],
+        "keepAuthorization": False,
     }
     assert str(uuid.UUID(made["id"])) == made["id"]
     assert made["createdAt"].endswith("Z")
@@ -107,6 +110,10 @@ GOOD = [
     {"priority": 1_000_000},
     {"priority": -1_000_000},
     {"enabled": False},
+    {"agents": ["one", "another"]},
+    {"injectAs": "basic", "injectFormat": "x-access-token:{value}"},
+    {"injectAs": "basic", "injectFormat": "{value}:"},
+    {"injectKey": "X-Api-Key", "keepAuthorization": True},
 ]
 
 
@@ -258,12 +265,15 @@ BAD: dict[str, tuple[Any, ...]] = {
     ),
     "priority": (1.5, "1", True, 1_000_001, -1_000_001, None),
     "enabled": ("true", 1, None),
+    "agents": (["one", "one"], "one", None, [f"agent-{number}" for number in range(51)]),
+    "keepAuthorization": (True, "true", 1, None),
 }
 TRIED = [({field: value}, field) for field, values in BAD.items() for value in values] + [
     ({"injectAs": way, "injectKey": key}, "injectKey")
     for way in ("query", "body")
     for key in ("", "a\n", "a\0", "ü", "x" * 129)
 ]
+TRIED += [({"agents": [name]}, "agents[0]") for name in ("a/b", "", 5)]
 
 
 @pytest.fixture(scope="module")
@@ -301,7 +311,7 @@ def test_invalid_credential_routes_are_refused(
         ({"hostPattern": "*.com"}, "does not allow"),
         ({"pathPattern": "v1"}, "start with a slash"),
         ({"method": "FETCH"}, "DELETE, GET, HEAD"),
-        ({"injectAs": "cookie"}, "header, query or body"),
+        ({"injectAs": "cookie"}, "header, basic, query or body"),
         ({"injectKey": "cOOkie"}, "cOOkie"),
         ({"injectFormat": "Bearer"}, "{value} exactly once"),
     ],
@@ -317,6 +327,69 @@ def test_a_refusal_says_what_is_allowed(
 
     assert words in made.json()["error"]
     assert words in put.json()["error"]
+
+
+def also(secret: dict[str, Any], **changed: Any) -> dict[str, Any]:
+    """Another secret of a route: a header beside the usual one, unless changed."""
+    return {"secretId": secret["id"], "injectAs": "header", "injectKey": "X-App-Key", **changed}
+
+
+def test_a_route_puts_several_secrets_into_one_request(tenant: Tenant) -> None:
+    first, second = keep_secret(tenant), keep_secret(tenant)
+    further = [also(second), also(second, injectAs="query", injectKey="app", injectFormat="a-{value}")]
+
+    made = keep_route(tenant, first, alsoInject=further)
+    changed = tenant.ok("PUT", path(made), {"alsoInject": further[1:], "priority": 3})
+
+    assert made["alsoInject"] == [{"injectFormat": "{value}", **one} for one in further]
+    assert changed["alsoInject"] == further[1:]
+    assert tenant.ok("GET", path(made)) == changed
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"injectKey": "authorization"}, "two values cannot go to one place"),
+        ({"injectAs": "basic", "injectKey": "AUTHORIZATION", "injectFormat": "a:{value}"}, "cannot go to one place"),
+        ({"injectKey": "Host"}, "must not set the header Host"),
+        ({"injectKey": "Cookie"}, "must not set the header Cookie"),
+        ({"injectFormat": "nothing of it"}, "{value} exactly once"),
+        ({"injectAs": "basic", "injectFormat": "{value}"}, "a colon between"),
+        ({"injectKey": "a b"}, "Not a valid header name"),
+    ],
+    ids=str,
+)
+def test_a_further_secret_goes_only_where_the_first_could(
+    shared: tuple[Tenant, dict[str, Any]], changed: dict[str, Any], words: str
+) -> None:
+    tenant, route = shared
+    further = {"alsoInject": [also({"id": route["secretId"]}, **changed)]}
+
+    for answer in (
+        tenant.post(ROUTES, json=route_fields({"id": route["secretId"]}, **further)),
+        tenant.put(path(route), json={"injectKey": "Authorization", **further}),
+    ):
+        assert refusal(answer) == (400, "invalid_route")
+        assert answer.json()["data"]["fields"] == ["alsoInject"]
+        assert words in answer.json()["error"]
+    assert tenant.ok("GET", ROUTES) == [route]
+
+
+def test_a_further_secret_must_be_there_and_fit(tenant: Tenant, other_tenant: Tenant) -> None:
+    secret, foreign = keep_secret(tenant), keep_secret(other_tenant)
+    lined, colon = keep_secret(tenant, "a\nb"), keep_secret(tenant, "a:b")
+    route = keep_route(tenant, secret)
+
+    def codes(further: dict[str, Any]) -> list[str]:
+        made = tenant.post(ROUTES, json=route_fields(secret, alsoInject=[further]))
+        put = tenant.put(path(route), json={"alsoInject": [further]})
+        return [answer.json()["data"]["code"] for answer in (made, put)]
+
+    assert codes(also(foreign)) == ["secret_absent"] * 2
+    assert codes(also(lined)) == ["value_not_for_header"] * 2
+    assert codes(also(colon, injectAs="basic", injectFormat="{value}:x")) == ["value_not_for_user"] * 2
+    assert tenant.post(ROUTES, json=route_fields(secret, alsoInject=[also(secret)] * 5)).status_code == 400
+    assert tenant.ok("GET", ROUTES) == [route]
 
 
 def test_all_that_is_wrong_is_named_at_once(tenant: Tenant) -> None:

@@ -21,6 +21,7 @@ drawn_routes = st.lists(
         st.sampled_from(["*", "GET", "POST"]),
         st.integers(-1, 1),
         st.booleans(),
+        st.sampled_from([(), ("agent",), ("other",), ("other", "agent")]),
     ),
     max_size=12,
 )
@@ -38,6 +39,7 @@ globs = st.tuples(
     st.sampled_from(["*", "GET"]),
     st.integers(-1, 1),
     st.booleans(),
+    st.sampled_from([(), ("agent",), ("other",)]),
 )
 names = st.text("ab", min_size=1, max_size=5)
 glob_targets = st.builds(
@@ -47,7 +49,7 @@ glob_targets = st.builds(
 )
 
 
-def route(position, host="a.com", path="/*", method="*", priority=0, enabled=True):
+def route(position, host="a.com", path="/*", method="*", priority=0, enabled=True, *, agents=()):
     return CredentialRoute(
         id=f"00000000-0000-0000-0000-{position:012}",
         secret_id="00000000-0000-0000-0000-000000000000",
@@ -59,17 +61,18 @@ def route(position, host="a.com", path="/*", method="*", priority=0, enabled=Tru
             inject_key="X-Key",
             priority=priority,
             enabled=enabled,
+            agents=agents,
         ),
     )
 
 
 def found(routes, host="a.com", path="/v1/a", method="GET"):
-    match = RouteTable(routes).find(parse_target(host, path), method)
+    match = RouteTable(routes).find(parse_target(host, path), method, "agent")
     return routes.index(match) if match else None
 
 
 def reasons(routes, host="a.com", path="/v1/a", method="GET"):
-    explained = RouteTable(routes).explain(parse_target(host, path), method)
+    explained = RouteTable(routes).explain(parse_target(host, path), method, "agent")
     return [(routes.index(considered), reason) for considered, reason in explained]
 
 
@@ -86,6 +89,14 @@ def test_of_equal_priority_the_first_given_wins():
 def test_a_disabled_route_is_skipped():
     assert found([route(0, enabled=False), route(1)]) == 1
     assert found([route(0, enabled=False)]) is None
+
+
+def test_a_route_that_names_agents_is_for_these_alone():
+    assert found([route(0, agents=("other",)), route(1)]) == 1
+    assert found([route(0, agents=("other", "agent")), route(1)]) == 0
+    assert found([route(0), route(1, agents=("agent",))]) == 0
+    assert found([route(0), route(1, agents=("agent",), priority=1)]) == 1
+    assert not RouteTable([route(0, agents=("other",))]).knows_host("a.com", 443, "agent")
 
 
 def test_host_port_path_and_method_must_all_match():
@@ -105,18 +116,18 @@ def test_the_path_is_matched_in_its_one_spelling():
 def test_a_route_whose_secret_is_lost_still_takes_the_request():
     table = RouteTable([route(0)])
 
-    assert table.find(parse_target("a.com", "/"), "GET") is not None
+    assert table.find(parse_target("a.com", "/"), "GET", "agent") is not None
 
 
 def test_a_host_is_known_while_an_enabled_route_names_it():
     table = RouteTable([route(0, enabled=False), route(1, "b.com:8443"), route(2, "*.c.com"), route(3, "d*.e.com")])
 
-    assert not table.knows_host("a.com", 443)
-    assert table.knows_host("b.com", 8443)
-    assert not table.knows_host("b.com", 443)
-    assert table.knows_host("x.y.c.com", 443)
-    assert not table.knows_host("c.com", 443)
-    assert table.knows_host("d1.e.com", 443)
+    assert not table.knows_host("a.com", 443, "agent")
+    assert table.knows_host("b.com", 8443, "agent")
+    assert not table.knows_host("b.com", 443, "agent")
+    assert table.knows_host("x.y.c.com", 443, "agent")
+    assert not table.knows_host("c.com", 443, "agent")
+    assert table.knows_host("d1.e.com", 443, "agent")
 
 
 def test_a_route_that_cannot_be_read_is_named_and_skipped():
@@ -124,8 +135,12 @@ def test_a_route_that_cannot_be_read_is_named_and_skipped():
     table = RouteTable([broken, route(1, path="v1"), route(2)])
 
     assert table.broken == [broken.id, route(1).id]
-    assert table.find(parse_target("a.com", "/"), "GET") == route(2)
-    assert [reason for _, reason in table.explain(parse_target("a.com", "/"), "GET")] == ["broken", "broken", "matched"]
+    assert table.find(parse_target("a.com", "/"), "GET", "agent") == route(2)
+    assert [reason for _, reason in table.explain(parse_target("a.com", "/"), "GET", "agent")] == [
+        "broken",
+        "broken",
+        "matched",
+    ]
 
 
 def test_every_route_is_explained_in_the_order_of_asking():
@@ -138,10 +153,12 @@ def test_every_route_is_explained_in_the_order_of_asking():
         route(5),
         route(6, "*.com"),
         route(7, "b.com", priority=3),
+        route(8, agents=("other",), priority=2),
     ]
 
     assert reasons(routes) == [
         (7, "host"),
+        (8, "agent"),
         (0, "disabled"),
         (1, "host"),
         (2, "port"),
@@ -153,13 +170,13 @@ def test_every_route_is_explained_in_the_order_of_asking():
 
 
 def holds_what_asking_every_route_finds(drawn, target, method):
-    routes = [route(position, *fields) for position, fields in enumerate(drawn)]
+    routes = [route(position, *fields, agents=agents) for position, (*fields, agents) in enumerate(drawn)]
     table = RouteTable(routes)
-    explained = table.explain(target, method)
+    explained = table.explain(target, method, "agent")
     matching = [considered for considered, reason in explained if reason == "matched"]
 
-    assert [table.find(target, method)] == (matching or [None])
-    assert table.knows_host(target.host, target.port) == any(
+    assert [table.find(target, method, "agent")] == (matching or [None])
+    assert table.knows_host(target.host, target.port, "agent") == any(
         reason in ("path", "method", "matched", "lower_priority") for _, reason in explained
     )
 
@@ -195,7 +212,7 @@ def test_of_ten_thousand_globs_a_request_looks_at_few(host, path, asked):
     calls = []
 
     sys.setprofile(lambda _frame, event, _argument: calls.append(event))
-    match = table.find(target, "GET")
+    match = table.find(target, "GET", "agent")
     sys.setprofile(None)
 
     assert match == route(77, host.format(77), path.format(77))
@@ -218,7 +235,7 @@ def test_ten_thousand_routes_are_no_slower_than_a_few():
     ]
 
     began = time.thread_time()
-    answers = [table.find(target, "GET") for _ in range(200) for target in targets]
+    answers = [table.find(target, "GET", "agent") for _ in range(200) for target in targets]
 
     assert answers[:5] == [routes[1], routes[7_000], None, routes[4_000], routes[2_000]]
     assert (time.thread_time() - began) / len(answers) < 0.000_2
