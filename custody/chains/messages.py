@@ -33,7 +33,7 @@ _SIGN_IN = re.compile(
     r"(?:([A-Za-z][A-Za-z0-9+.\-]*)://)?([!-.0-\[\]-~]+) wants you to sign in with your (Ethereum|Solana) account:"
     r"\n([0-9A-Za-z]{32,44})"
     rf"(?:\n\n((?!(?:{'|'.join(_FIELDS)}|Resources):)[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;= ]+))?"
-    r"(?:(\n\n\n?)"
+    r"(?:(\n{2,4})"
     + "".join(rf"(?:{name}: ({value})(?:\n(?!\Z)|\Z))?" for name, value in _FIELDS.items())
     + rf"(?:Resources:((?:\n- {_VISIBLE})*))?)?\Z"
 )
@@ -81,9 +81,10 @@ def sign_in_of(text: str) -> SignIn | None:
     caip2 = _chain(chain, ethereum=ethereum)
     if ethereum:
         # EIP-4361 keeps the line of a statement that is absent; wallets of Solana mostly leave it out.
-        sound = gap == ("\n\n\n" if statement is None else "\n\n") and None not in fields[:_NEEDED]
+        # Of one that is empty it prints that line too.
+        sound = gap in (("\n" * 3, "\n" * 4) if statement is None else ("\n" * 2,)) and None not in fields[:_NEEDED]
     else:
-        sound = not text.endswith("\n") and (statement is None or gap != "\n\n\n")
+        sound = not text.endswith("\n") and gap in (None, "\n" * 2, *(("\n" * 3,) if statement is None else ()))
     if not sound or [one is None for one in (caip2, *times)] != [one is None for one in (chain, *moments)]:
         return None
     return SignIn(

@@ -90,6 +90,10 @@ class _Lines:
     def ended(self) -> bool:
         return self._at == len(self._lines)
 
+    @property
+    def is_empty(self) -> bool:
+        return not self.ended and not self._lines[self._at]
+
     def starts(self, tag: str) -> bool:
         return not self.ended and self._lines[self._at].startswith(tag)
 
@@ -203,10 +207,11 @@ def domains_of(public_url: str) -> frozenset[str]:
 
 
 def _address(lines: _Lines) -> str:
-    address = lines.take(_ADDRESS, "an address: 0x and 40 hexadecimal digits")[0]
-    # EIP-4361 demands the checksum, also of an address that is written in one case.
-    if address != checksum(address):
-        raise lines.wrong("the address in its EIP-55 checksum spelling")
+    written = lines.take(_ADDRESS, "an address: 0x and 40 hexadecimal digits")[0]
+    address = checksum(written)
+    # EIP-4361 says that it should have the checksum. Many wallets write lower case, in which no checksum can be wrong.
+    if written not in (address, address.lower()):
+        raise lines.wrong("the address in its EIP-55 checksum spelling, or in lower case")
     lines.take(_EMPTY, "an empty line")
     return address
 
@@ -226,7 +231,8 @@ def _statement(lines: _Lines) -> str | None:
     if lines.starts("URI: "):
         lines.take(_EMPTY, "a statement or an empty line")
     statement = lines.take(_STATEMENT, "a statement of letters, digits, spaces and -._~:/?#[]@!$&'()*+,;=")[0]
-    if statement:
+    # An empty statement has its line all the same in what the siwe library prints.
+    if statement or lines.is_empty:
         lines.take(_EMPTY, "an empty line after the statement")
     return statement or None
 

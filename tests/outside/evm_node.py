@@ -109,10 +109,12 @@ class EvmNode:
     def deploy(self, runtime: bytes) -> str:
         """Deploy a contract whose code is these bytes, at most 255; give its address in EIP-55."""
         self.fund(_DEPLOYER.address)
-        size = len(runtime)
-        # Copies what follows these twelve bytes into memory and returns it.
-        opening = bytes((0x60, size, 0x60, 12, 0x60, 0, 0x39, 0x60, size, 0x60, 0, 0xF3))
-        return to_checksum_address(self._send("0x" + (opening + runtime).hex())["contractAddress"])
+        return to_checksum_address(self._send("0x" + creation_code(runtime).hex())["contractAddress"])
+
+    def call_contract(self, to: str, data: bytes) -> None:
+        """Call a contract in a transaction."""
+        self.fund(_DEPLOYER.address)
+        self._send("0x" + data.hex(), to=to)
 
     def _send(self, data: str, **to: str) -> Any:
         nonce = int(self.rpc("eth_getTransactionCount", _DEPLOYER.address, "latest"), 16)
@@ -131,6 +133,13 @@ class EvmNode:
         receipt = self.receipt(self.rpc("eth_sendRawTransaction", signed.raw_transaction.to_0x_hex()))
         assert receipt["status"] == "0x1"
         return receipt
+
+
+def creation_code(runtime: bytes) -> bytes:
+    """The code that leaves these bytes, at most 255, as a contract."""
+    size = len(runtime)
+    # Copies what follows these twelve bytes into memory and returns it.
+    return bytes((0x60, size, 0x60, 12, 0x60, 0, 0x39, 0x60, size, 0x60, 0, 0xF3)) + runtime
 
 
 @contextmanager

@@ -9,7 +9,9 @@ from custody.chains.evm.address import address_of, keccak256
 from custody.chains.evm.signature import ORDER
 from custody.kit.errors import Unauthenticated
 
-_SIGNATURE = re.compile(r"0x[0-9a-fA-F]{130}\Z")
+_SIGNATURE = re.compile(r"0x(?:[0-9a-fA-F]{128}|[0-9a-fA-F]{130})\Z")
+_COMPACT: Final = 64
+_TOP_BIT: Final = 1 << 255
 _PREFIX: Final = b"\x19Ethereum Signed Message:\n"
 _PARITY: Final = {0: 0, 1: 1, 27: 0, 28: 1}
 
@@ -30,11 +32,12 @@ def digest(message: str | bytes) -> bytes:
 def recover(message: str | bytes, signature: str) -> str:
     """The EIP-55 address whose key made the signature (0x and 65 bytes r, s, v in hex), or BadSignature.
 
+    The compact form of 64 bytes (EIP-2098), which has the parity in the first bit of s, is the same signature.
     Every well-formed signature belongs to *some* address, so the caller must compare it with the one claimed.
     """
     if not _SIGNATURE.match(signature):
-        raise BadSignature("The signature must be 0x and 130 hexadecimal digits.")
-    raw = bytes.fromhex(signature[2:])
+        raise BadSignature("The signature must be 0x and 130 hexadecimal digits, or 128 in the compact form.")
+    raw = _expand(bytes.fromhex(signature[2:]))
     parity = _PARITY.get(raw[64])
     # A high s is a second signature of the same message that no wallet makes (EIP-2): one message, one signature.
     if parity is None or not 0 < int.from_bytes(raw[32:64]) <= ORDER // 2:
@@ -44,3 +47,11 @@ def recover(message: str | bytes, signature: str) -> str:
     except ValueError:
         raise BadSignature from None
     return address_of(key.format(compressed=False))
+
+
+def _expand(raw: bytes) -> bytes:
+    """The 65 bytes of a signature in either form."""
+    if len(raw) != _COMPACT:
+        return raw
+    parity, s = divmod(int.from_bytes(raw[32:]), _TOP_BIT)
+    return raw[:32] + s.to_bytes(32) + bytes((parity,))

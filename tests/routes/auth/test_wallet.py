@@ -10,7 +10,9 @@ from typing import Any
 import asyncpg
 import httpx
 import pytest
+from eth_abi import encode
 
+from custody.chains.evm.address import checksum, keccak256
 from custody.chains.evm.signature import ORDER
 from tests.fixtures.callers import Client, Tenant
 from tests.fixtures.deployments import partner_of
@@ -18,7 +20,7 @@ from tests.fixtures.eventually import eventually
 from tests.fixtures.people import Person, says, sign_in
 from tests.fixtures.server import EVM_CHAIN, SOLANA_CHAIN, Service
 from tests.outside.bad_node import BadNode, running_bad_node
-from tests.outside.evm_node import EvmNode
+from tests.outside.evm_node import EvmNode, creation_code
 from tests.outside.wallet import NodeWallet, SignedIn, Wallet
 
 
@@ -266,10 +268,11 @@ def bent(signature: str, how: str) -> str:
         "other parity": raw[:64] + bytes((55 - v,)),
         "v of another chain": raw[:64] + bytes((v + 10,)),
         "v is 255": raw[:64] + b"\xff",
-        "cut short": raw[:-1],
+        "cut short": raw[:-2],
         "too long": raw + b"\0",
         "empty": raw[:1],
-        "compact (EIP-2098)": r + (s | ((v - 27) << 255)).to_bytes(32),
+        "compact": r + (s | ((v - 27) << 255)).to_bytes(32),
+        "compact, other parity": r + (s | ((28 - v) << 255)).to_bytes(32),
     }
     return "0x" + changed[how].hex()
 
@@ -287,7 +290,7 @@ def bent(signature: str, how: str) -> str:
         "cut short",
         "too long",
         "empty",
-        "compact (EIP-2098)",
+        "compact, other parity",
     ],
 )
 def test_a_signature_that_no_wallet_makes_is_refused(service: Service, as_nobody: Client, how: str) -> None:
@@ -303,6 +306,15 @@ def test_a_signature_with_v_0_or_1_is_taken(service: Service, as_nobody: Client)
     raw = bytes.fromhex(it.signature[2:])
 
     answer = verify(as_nobody, SignedIn(it.address, it.message, "0x" + (raw[:64] + bytes((raw[64] - 27,))).hex()))
+
+    assert answer.json()["data"]["user"]["walletAddress"] == it.address
+
+
+def test_a_compact_signature_is_taken(service: Service, as_nobody: Client) -> None:
+    """EIP-2098."""
+    it = signed(service, as_nobody)
+
+    answer = verify(as_nobody, SignedIn(it.address, it.message, bent(it.signature, "compact")))
 
     assert answer.json()["data"]["user"]["walletAddress"] == it.address
 
@@ -331,10 +343,13 @@ MALFORMED = {
     "a newline at the end": lambda text: text + "\n",
     "something after the end": lambda text: text + "\nAnything: else",
     "no address": lambda text: "\n".join([lines(text)[0], *lines(text)[2:]]),
-    "a lower-case address": lambda text: text.replace(lines(text)[1], lines(text)[1].lower()),
+    "an address with a wrong checksum": lambda text: text.replace(
+        lines(text)[1], lines(text)[1].swapcase().replace("X", "x")
+    ),
     "an upper-case address": lambda text: text.replace(lines(text)[1], "0x" + lines(text)[1][2:].upper()),
     "a short address": lambda text: text.replace(lines(text)[1], lines(text)[1][:-1]),
     "no empty line": lambda text: "\n".join(line for line in lines(text) if line),
+    "three empty lines before the statement": lambda text: text.replace("\n\n", "\n\n\n\n", 1),
     "no URI": lambda text: "\n".join(line for line in lines(text) if not line.startswith("URI")),
     "no nonce": lambda text: "\n".join(line for line in lines(text) if not line.startswith("Nonce")),
     "two nonces": lambda text: text.replace("\nNonce: ", "\nNonce: aaaaaaaa\nNonce: "),
@@ -365,6 +380,30 @@ def test_a_malformed_message_is_400_and_says_what_is_wrong(service: Service, as_
     assert outcome(answer) == (400, "siwe_malformed")
     assert len(answer.json()["error"]) > 20
     assert answer.json()["error"].endswith((".", ";"))
+
+
+def test_an_address_in_lower_case_is_the_wallets(service: Service, as_nobody: Client) -> None:
+    wallet = Wallet()
+    text = says(service, nonce(as_nobody)).text(wallet.address.lower())
+
+    answer = verify(as_nobody, SignedIn(wallet.address, text, wallet.sign(text)))
+    again = verify(as_nobody, signed(service, as_nobody, wallet))
+
+    assert answer.json()["data"]["user"]["walletAddress"] == wallet.address
+    assert answer.json()["data"]["user"]["id"] == again.json()["data"]["user"]["id"]
+
+
+def test_somebody_elses_address_in_lower_case_is_not_signed_in(service: Service, as_nobody: Client) -> None:
+    text = says(service, nonce(as_nobody)).text(Wallet().address.lower())
+
+    assert outcome(verify(as_nobody, SignedIn("", text, Wallet().sign(text)))) == (401, "signature_invalid")
+
+
+def test_a_statement_may_be_empty(service: Service, as_nobody: Client) -> None:
+    it = signed(service, as_nobody, statement="")
+
+    assert it.message.splitlines()[2:5] == ["", "", ""]
+    assert verify(as_nobody, it).status_code == 200
 
 
 @pytest.mark.parametrize("bad", ["", "x" * 8193, None, 5])
@@ -514,6 +553,124 @@ def test_a_nonce_of_a_contract_wallet_works_once_too(service: Service, as_nobody
     assert outcome(verify(as_nobody, it)) == (401, "nonce_invalid")
 
 
+# ---- contract wallets that are not on the chain yet: ERC-6492
+
+# Puts a contract on the chain with the creation code that it is called with (CREATE2, the salt is zero).
+FACTORY = bytes.fromhex("36600060003760003660006000f560005260206000f3")
+# Called with nothing it stores a one; asked, it agrees if that is there.
+AGREES_AFTER_A_CALL = bytes.fromhex("36156019576000546316" + "26ba7e0260e01b60005260206000f35b600160005500")
+MAGIC = bytes.fromhex("6492" * 16)
+
+
+def made_by(factory: str, creation: bytes) -> str:
+    """The address of what the factory puts on the chain."""
+    return checksum("0x" + keccak256(b"\xff" + bytes.fromhex(factory[2:]) + bytes(32) + keccak256(creation))[12:].hex())
+
+
+def wrap(factory: str, deployment: bytes, signature: str) -> str:
+    """A signature as ERC-6492 has it."""
+    inner = bytes.fromhex(signature.removeprefix("0x"))
+    return "0x" + (encode(["address", "bytes", "bytes"], [factory, deployment, inner]) + MAGIC).hex()
+
+
+def as_undeployed(
+    service: Service, client: Client, factory: str, creation: bytes, by: Wallet, **changed: Any
+) -> SignedIn:
+    """A message in the name of a wallet that is not on the chain, signed by its owner."""
+    address = changed.pop("address", None) or made_by(factory, creation)
+    text = says(service, nonce(client), **changed).text(address)
+    return SignedIn(address, text, wrap(factory, creation, by.sign(text)))
+
+
+def test_a_wallet_signs_in_before_and_after_it_is_deployed(
+    service: Service, as_nobody: Client, evm_node: EvmNode
+) -> None:
+    holder = Wallet()
+    factory, creation = evm_node.deploy(FACTORY), creation_code(contract_of(holder))
+
+    before = verify(as_nobody, as_undeployed(service, as_nobody, factory, creation, holder))
+    assert before.status_code == 200, before.text
+    address = before.json()["data"]["user"]["walletAddress"]
+    assert address == made_by(factory, creation)
+    assert evm_node.rpc("eth_getCode", address, "latest") == "0x"
+
+    evm_node.call_contract(factory, creation)
+    assert evm_node.rpc("eth_getCode", address, "latest") != "0x"
+    still = verify(as_nobody, as_undeployed(service, as_nobody, factory, creation, holder))
+    plain = verify(as_nobody, as_contract(service, as_nobody, address, holder))
+    assert {answer.json()["data"]["user"]["id"] for answer in (before, still, plain)} == {
+        before.json()["data"]["user"]["id"]
+    }
+
+
+def test_a_wallet_is_linked_before_it_is_deployed(service: Service, person: Person, evm_node: EvmNode) -> None:
+    factory, creation = evm_node.deploy(FACTORY), creation_code(contract_of(person.wallet))
+    it = as_undeployed(service, person, factory, creation, person.wallet)
+
+    answer = person.post("/auth/identities", json={"wallet": {"message": it.message, "signature": it.signature}})
+
+    assert answer.status_code == 201, answer.text
+    assert answer.json()["data"]["provider"] == "wallet:contract"
+
+
+@pytest.mark.parametrize("deployed", [False, True])
+def test_a_stranger_signs_nobody_in_through_a_factory(
+    service: Service, as_nobody: Client, evm_node: EvmNode, deployed: bool
+) -> None:
+    holder, stranger = Wallet(), Wallet()
+    factory, creation = evm_node.deploy(FACTORY), creation_code(contract_of(holder))
+    if deployed:
+        evm_node.call_contract(factory, creation)
+    address = made_by(factory, creation)
+    # Its own wallet, which agrees with it, but not at that address; then the right one with a stranger's signature.
+    own = as_undeployed(service, as_nobody, factory, creation_code(AGREES), stranger, address=address)
+    right = as_undeployed(service, as_nobody, factory, creation, stranger)
+
+    assert [outcome(verify(as_nobody, it)) for it in (own, right)] == [(401, "signature_invalid")] * 2
+
+
+@pytest.mark.parametrize("code", [REVERTS, b"\0", AGREES], ids=["reverts", "does nothing", "agrees itself"])
+def test_a_factory_that_deploys_nothing_signs_nobody_in(
+    service: Service, as_nobody: Client, evm_node: EvmNode, code: bytes
+) -> None:
+    """An address without code returns nothing and fails at nothing."""
+    it = as_undeployed(service, as_nobody, evm_node.deploy(code), b"", Wallet(), address=Wallet().address)
+
+    assert outcome(verify(as_nobody, it)) == (401, "signature_invalid")
+
+
+@pytest.mark.parametrize(
+    "code",
+    [REVERTS, ANSWERS_ONE, b"\0", bytes.fromhex("631626ba7e60e01b60005260406000f3")],
+    ids=["reverts", "answers one", "answers nothing", "answers two words"],
+)
+def test_a_wallet_that_does_not_agree_once_it_is_there_does_not_sign_in(
+    service: Service, as_nobody: Client, evm_node: EvmNode, code: bytes
+) -> None:
+    it = as_undeployed(service, as_nobody, evm_node.deploy(FACTORY), creation_code(code), Wallet())
+
+    assert outcome(verify(as_nobody, it)) == (401, "signature_invalid")
+
+
+def test_a_wallet_that_is_there_is_asked_as_it_is(service: Service, as_nobody: Client, evm_node: EvmNode) -> None:
+    """A call before the question could change what it says, and anybody chooses that call."""
+    contract = evm_node.deploy(AGREES_AFTER_A_CALL)
+    it = as_undeployed(service, as_nobody, contract, b"", Wallet(), address=contract)
+
+    assert outcome(verify(as_nobody, it)) == (401, "signature_invalid")
+    evm_node.call_contract(contract, b"")
+    again = as_undeployed(service, as_nobody, contract, b"", Wallet(), address=contract)
+    assert verify(as_nobody, again).status_code == 200
+
+
+def test_a_wallet_that_is_not_deployed_gets_little_gas(service: Service, as_nobody: Client, evm_node: EvmNode) -> None:
+    # GAS > 2,000,000 ? return the magic value : return nothing
+    greedy = bytes.fromhex(f"621e84805a11600a57005b7f1626ba7e{'00' * 28}60005260206000f3")
+    it = as_undeployed(service, as_nobody, evm_node.deploy(FACTORY), creation_code(greedy), Wallet())
+
+    assert outcome(verify(as_nobody, it)) == (401, "signature_invalid")
+
+
 AGREEING = {"eth_call": "0x1626ba7e" + "00" * 28}
 
 
@@ -576,6 +733,58 @@ def test_a_node_is_asked_little_and_once_for_a_nonce(watched: Service, at_watche
     # Nobody but its holder has used the nonce up.
     assert verify(at_watched, it).status_code == 200
     assert int(node.asked[0]["params"][0]["gas"], 16) <= 1_000_000
+
+
+def break_wrapper(how: str) -> str:
+    """A wrapped signature that is no right one."""
+    raw = bytearray.fromhex(wrap(CONTRACT, b"deploy", "0x" + "ab" * 65)[2:])
+    if how == "nothing but the mark":
+        return "0x" + MAGIC.hex()
+    if how == "a short head":
+        return "0x" + (bytes(95) + MAGIC).hex()
+    place, value = {
+        "a factory of 21 bytes": (11, 1),
+        "a place beyond the end": (62, 0xFF),
+        "a place of 32 bytes": (32, 0xFF),
+        "a length beyond the end": (126, 0xFF),
+        "a length of 32 bytes": (96, 0xFF),
+        "a signature beyond the end": (94, 0xFF),
+    }[how]
+    raw[place] = value
+    return "0x" + raw.hex()
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        "nothing but the mark",
+        "a short head",
+        "a factory of 21 bytes",
+        "a place beyond the end",
+        "a place of 32 bytes",
+        "a length beyond the end",
+        "a length of 32 bytes",
+        "a signature beyond the end",
+    ],
+)
+def test_no_node_is_asked_about_a_broken_wrapper(watched: Service, at_watched: Client, node: BadNode, how: str) -> None:
+    text = says(watched, nonce(at_watched)).text(CONTRACT)
+
+    assert outcome(verify(at_watched, SignedIn(CONTRACT, text, break_wrapper(how)))) == (401, "signature_invalid")
+    assert node.asked == []
+
+
+def test_a_wallet_that_is_not_deployed_is_one_small_question(
+    watched: Service, at_watched: Client, node: BadNode
+) -> None:
+    text = says(watched, nonce(at_watched)).text(CONTRACT)
+    it = SignedIn(CONTRACT, text, wrap(CONTRACT, b"x" * 3800, "0x" + "ab" * 3900))
+
+    assert verify(at_watched, it).status_code == 200
+    [asked] = node.asked
+    assert "to" not in asked["params"][0]
+    assert int(asked["params"][0]["gas"], 16) <= 2_000_000
+    assert len(asked["params"][0]["data"]) < 2 * 10_000
 
 
 def test_a_wallet_with_a_key_asks_no_node(watched: Service, at_watched: Client, node: BadNode) -> None:

@@ -59,6 +59,17 @@ def test_the_last_byte_may_count_from_zero_or_from_27() -> None:
     assert recover("hello", "0x" + good[2:].upper()) == ACCOUNT.address
 
 
+@given(st.text(), keys)
+def test_the_compact_form_is_the_same_signature(text: str, key: str) -> None:
+    account = Account.from_key(key)
+    made = account.sign_message(encode_defunct(text=text))
+    compact = made.r.to_bytes(32) + (made.s | (made.v - 27) << 255).to_bytes(32)
+    other = made.r.to_bytes(32) + (made.s | (28 - made.v) << 255).to_bytes(32)
+
+    assert recover(text, "0x" + compact.hex()) == account.address
+    assert recover(text, "0x" + other.hex()) != account.address
+
+
 def test_the_same_signature_with_a_high_s_is_refused() -> None:
     raw = PrivateKey(b"\x11" * 32).sign_recoverable(digest("hello"), hasher=None)
     high = raw[:32] + (ORDER - int.from_bytes(raw[32:64])).to_bytes(32) + bytes((28 - raw[64],))
@@ -76,7 +87,9 @@ def test_the_same_signature_with_a_high_s_is_refused() -> None:
         "0x" + "00" * 32 + "11" * 32 + "1b",
         "0x" + "11" * 32 + "00" * 32 + "1b",
         "0x" + "ff" * 32 + "11" * 32 + "1b",
-        "0x" + "11" * 64,
+        "0x" + "11" * 63,
+        "0x" + "11" * 32 + "7f" * 32,
+        "0x" + "11" * 32 + "80" + "00" * 31,
         "0x" + "11" * 64 + "02",
         "0x" + "11" * 64 + "1d",
         "0x" + "11" * 64 + "ff",

@@ -127,10 +127,31 @@ def test_no_line_can_be_left_out_or_doubled(message: SiweMessage, data: st.DataO
     place = data.draw(st.sampled_from(places))
     # Without its statement a message is still one.
     without = place if place != 3 or not message.statement else 1
+    # One more empty line makes its statement an empty one.
+    again = 3 if place in (2, 3) and not message.statement else 2
 
-    for changed in (lines[:without] + lines[without + 1 :], lines[: place + 1] + lines[place:]):
+    for changed in (
+        lines[:without] + lines[without + 1 :],
+        lines[:place] + lines[place : place + 1] * again + lines[place + 1 :],
+    ):
         with pytest.raises(SiweMalformed):
             parse("\n".join(changed))
+
+
+@given(messages)
+def test_an_address_in_lower_case_is_the_same_address(message: SiweMessage) -> None:
+    text = rendered(message)
+
+    assert parse(text.replace(f"\n{message.address}\n", f"\n{message.address.lower()}\n", 1)) == message
+
+
+def test_an_empty_statement_is_none_and_a_line_more_is_no_message() -> None:
+    two, three, four = (f"{ADDRESS}\n{empty}URI" for empty in ("\n\n", "\n\n\n", "\n\n\n\n"))
+
+    assert parse(SHORT.replace(two, three)) == parse(SHORT)
+    assert parse(SHORT).statement is None
+    with pytest.raises(SiweMalformed, match="Line 6"):
+        parse(SHORT.replace(two, four))
 
 
 @given(st.text(max_size=200) | st.text(FULL, max_size=400))
@@ -171,7 +192,8 @@ def test_every_field_of_a_full_message() -> None:
         ("https://example.com wants", " wants", 1),
         ("account:\n", "account:\r\n", 1),
         ("account:\n", "account: \n", 1),
-        (ADDRESS, ADDRESS.lower(), 2),
+        (ADDRESS, ADDRESS[:-1] + ADDRESS[-1].swapcase(), 2),
+        (ADDRESS, ADDRESS.lower()[:-1] + "D", 2),
         (ADDRESS, "0x" + ADDRESS[2:].upper(), 2),
         (ADDRESS, ADDRESS[:-1] + "D", 2),
         (ADDRESS, ADDRESS[:-1], 2),
