@@ -15,6 +15,7 @@ from proxy_addon import inject, origin, refuse
 from proxy_addon.admission import Admission, Arrived, Refused
 from proxy_addon.agent_token import OFFERS
 from proxy_addon.exchange import Exchange
+from proxy_addon.into_body import BodyUnfit, into_body
 from proxy_addon.mask import Masker, mask_header, mask_text, unreadable
 from proxy_addon.mitm.handler import Handler, Hooks, next_layer
 from proxy_addon.mitm.streams import exchange_of
@@ -70,9 +71,7 @@ class Addon:
         body = flow.request.data.content or b""
         placed, exchange.into_body = exchange.into_body, []
         for one in placed:
-            body = inject.into_body(
-                headers.get("content-type"), headers.get("content-encoding"), body, one.said.inject_key, one.text
-            )
+            body = into_body(headers.get("content-type"), headers.get("content-encoding"), body, one)
         headers.pop("transfer-encoding", None)
         headers["content-length"] = str(len(body))
         flow.request.data.content = body
@@ -159,7 +158,7 @@ def _is_encoded(response: http.Response) -> bool:
 def _refusal_of(problem: Exception, exchange: Exchange) -> refuse.Refusal:
     if isinstance(problem, Refused):
         return problem.refusal
-    if isinstance(problem, inject.BodyUnfit):
+    if isinstance(problem, BodyUnfit):
         return refuse.BODY_UNFIT
     if isinstance(problem, CustodyError):
         return refuse.from_error(problem)

@@ -12,12 +12,11 @@ from urllib.parse import quote, unquote, unquote_to_bytes
 import msgspec
 
 from custody.credentials.types import VALUE, Placement
-from custody.kit.errors import CustodyError, Invalid
+from custody.kit.errors import Invalid
 from proxy_addon.mask import SHORTEST_DERIVED, base64_forms
 
 Headers = list[tuple[bytes, bytes]]
 
-FORM: Final = "application/x-www-form-urlencoded"
 # Each costs about a microsecond of everybody's time, and a body may have a million.
 MAX_PAIRS: Final = 10_000
 _HOP_BY_HOP: Final = frozenset(
@@ -60,16 +59,6 @@ _MISLEADING: Final = frozenset(
 _FORWARDED: Final = b"x-forwarded-"
 _HANDSHAKE: Final = ((b"Connection", b"Upgrade"), (b"Upgrade", b"websocket"))
 _EXTENSIONS: Final = b"sec-websocket-extensions"
-
-
-class BodyUnfit(CustodyError):
-    """The body of this route must be a JSON object or a form of at most 10,000 fields, in plain UTF-8."""
-
-    status = 415
-
-
-class BadJson(Invalid):
-    """The body is not valid JSON."""
 
 
 class TooManyPairs(Invalid):
@@ -117,21 +106,6 @@ def into_headers(headers: Headers, key: str, text: str) -> Headers:
     """The headers with every one of this name, whatever its case, replaced by one at the end."""
     name = _one_name(key.encode())
     return [*((known, value) for known, value in headers if _one_name(known) != name), (key.encode(), text.encode())]
-
-
-def into_body(content_type: str | None, content_encoding: str | None, body: bytes, key: str, text: str) -> bytes:
-    """The body with this top-level field, or BodyUnfit when there is no place for one, or BadJson."""
-    kind, charset = _media_type(content_type)
-    if charset not in ("", "utf-8", "utf8") or (content_encoding or "").strip().lower() not in ("", "identity"):
-        raise BodyUnfit
-    if kind == FORM:
-        try:
-            return into_query(body, key, text)
-        except TooManyPairs:
-            raise BodyUnfit from None
-    if kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json")):
-        return _into_object(body, key, text)
-    raise BodyUnfit
 
 
 def outgoing_headers(
@@ -197,22 +171,3 @@ def _one_name(name: bytes) -> bytes:
 
 def _name_of(pair: bytes) -> bytes:
     return unquote_to_bytes(pair.partition(b"=")[0].replace(b"+", b" "))
-
-
-def _media_type(content_type: str | None) -> tuple[str, str]:
-    """The type and its charset in lower case, each empty when there is none."""
-    kind, *parameters = (content_type or "").lower().split(";")
-    charsets = {part.strip().partition("=")[2].strip('"') for part in parameters if part.strip().startswith("charset=")}
-    return kind.strip(), charsets.pop() if len(charsets) == 1 else " ".join(sorted(charsets))
-
-
-def _into_object(body: bytes, key: str, text: str) -> bytes:
-    try:
-        # Raw: numbers, escapes and spaces inside the other values stay as they were written.
-        fields = msgspec.json.decode(body.decode(), type=dict[str, msgspec.Raw])
-    except msgspec.ValidationError:
-        raise BodyUnfit from None
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-        raise BadJson from None
-    fields[key] = msgspec.Raw(msgspec.json.encode(text))
-    return msgspec.json.encode(fields)

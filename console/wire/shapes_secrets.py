@@ -80,6 +80,8 @@ _PLACES: Final = {
     "basic": "Basic header",
     "query": "query parameter",
     "body": "body field",
+    "json": "place in JSON",
+    "text": "placeholder",
 }
 REASONS: Final = {
     "matched": "it matches",

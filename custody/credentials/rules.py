@@ -8,10 +8,13 @@ import msgspec
 
 from custody.credentials.injection_keys import restricted
 from custody.credentials.patterns import STAR, HostPattern, InvalidPattern, compile_host, compile_path
+from custody.credentials.pointers import InvalidPointer, steps_of
 from custody.credentials.types import VALUE, Placement, RouteFields
 from custody.kit.errors import Invalid
 
 METHODS: Final = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
+# A shorter one may stand in a text by accident.
+SHORTEST_PLACEHOLDER: Final = 8
 _TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,128}\Z")
 _NOT_PRINTABLE = re.compile(r"[^\x20-\x7e]")
 # Whatever ends or bends a header line; a tab is white space there, so it may not lead or close the value.
@@ -96,11 +99,22 @@ def _check_key(fields: Placement, allow_cookies: bool) -> None:
     if not in_header(fields):
         if not key or _NOT_PRINTABLE.search(key):
             raise _Complaint("The name must be of printable ASCII characters.")
+        _check_place(fields)
         return
     if not _TOKEN.match(key):
         raise _Complaint("Not a valid header name.")
     if restricted(key, allow_cookies=allow_cookies):
         raise _Complaint(f"A credential route must not set the header {key}.")
+
+
+def _check_place(fields: Placement) -> None:
+    if fields.inject_as == "json":
+        try:
+            steps_of(fields.inject_key)
+        except InvalidPointer as problem:
+            raise _Complaint(problem.message) from None
+    if fields.inject_as == "text" and len(fields.inject_key) < SHORTEST_PLACEHOLDER:
+        raise _Complaint(f"A placeholder has at least {SHORTEST_PLACEHOLDER} characters.")
 
 
 def _check_format(fields: Placement) -> None:

@@ -10,7 +10,7 @@ from custody.kit.shapes import AgentId, Uuid
 
 VALUE = "{value}"
 
-InjectAs = Literal["header", "basic", "query", "body"]
+InjectAs = Literal["header", "basic", "query", "body", "json", "text"]
 MAX_ROUTE_AGENTS = 50
 MAX_ALSO_INJECTED = 4
 # Length and characters only; custody.credentials.rules says what is wrong in words.

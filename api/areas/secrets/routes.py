@@ -72,5 +72,7 @@ def _way(text: str) -> InjectAs:
     try:
         way: InjectAs = msgspec.convert(text, InjectAs)
     except msgspec.ValidationError:
-        raise rules.InvalidRoute("injectAs: It must be header, basic, query or body.", fields=["injectAs"]) from None
+        raise rules.InvalidRoute(
+            "injectAs: It must be header, basic, query, body, json or text.", fields=["injectAs"]
+        ) from None
     return way

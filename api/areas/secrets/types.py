@@ -32,7 +32,12 @@ PathPattern = Annotated[
 InjectWay = Annotated[str, Meta(max_length=20, extra_json_schema={"enum": list(get_args(InjectAs))})]
 Method = Annotated[str, Meta(max_length=20, description="An HTTP method, or `*` for all.")]
 InjectKey = Annotated[
-    str, Meta(max_length=128, description="The name of the header, query parameter or top-level body field.")
+    str,
+    Meta(
+        max_length=128,
+        description="The name of the header, query parameter or top-level body field; for `json` a place such as "
+        "`/auth/token` or `/*/params/key`; for `text` the placeholder that the value replaces.",
+    ),
 ]
 InjectFormat = Annotated[
     str,

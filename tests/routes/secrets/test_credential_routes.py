@@ -311,7 +311,7 @@ def test_invalid_credential_routes_are_refused(
         ({"hostPattern": "*.com"}, "does not allow"),
         ({"pathPattern": "v1"}, "start with a slash"),
         ({"method": "FETCH"}, "DELETE, GET, HEAD"),
-        ({"injectAs": "cookie"}, "header, basic, query or body"),
+        ({"injectAs": "cookie"}, "header, basic, query, body, json or text"),
         ({"injectKey": "cOOkie"}, "cOOkie"),
         ({"injectFormat": "Bearer"}, "{value} exactly once"),
     ],

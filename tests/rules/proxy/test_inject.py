@@ -11,17 +11,17 @@ from hypothesis import strategies as st
 from custody.credentials.types import RouteFields
 from custody.kit.errors import Invalid
 from proxy_addon.inject import (
-    BodyUnfit,
+    Placed,
     TooManyPairs,
     format_value,
     holds_token,
-    into_body,
     into_headers,
     into_query,
     outgoing_headers,
     returning_headers,
     without_token,
 )
+from proxy_addon.into_body import BodyUnfit, into_body
 
 JSON = "application/json"
 FORM = "application/x-www-form-urlencoded"
@@ -43,7 +43,8 @@ def route(inject_format="{value}"):
 
 
 def body(content, *, of=JSON, encoding=None, key="api_key", text=SECRET):
-    return into_body(of, encoding, content, key, text)
+    said = RouteFields(host_pattern="api.example.com", inject_as="body", inject_key=key)
+    return into_body(of, encoding, content, Placed(said, text))
 
 
 @pytest.mark.parametrize(
@@ -227,6 +228,10 @@ def test_a_form_is_taken_under_each_of_its_names(of):
         (JSON, "gzip", b"{}"),
         (FORM, "identity, gzip", b""),
         (JSON, None, b"[]"),
+        (JSON, None, b"[1]"),
+        (JSON, None, b"[{}, []]"),
+        ("text/plain", None, b"api_key"),
+        ("multipart/form-data; boundary=a", None, b""),
         (JSON, None, b'"text"'),
         (JSON, None, b"null"),
         (JSON, None, b" 12 "),

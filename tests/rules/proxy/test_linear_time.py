@@ -29,9 +29,10 @@ from mitmproxy.proxy import context, events
 import proxy_addon.__main__ as proxy_main
 from custody.credentials import spelling
 from custody.credentials.target import parse_target
+from custody.credentials.types import InjectAs, RouteFields
 from custody.kit.errors import CustodyError
 from custody.kit.jwt import BadToken, TokenKeys
-from proxy_addon import addon, admission, agent_token, inject
+from proxy_addon import addon, admission, agent_token, inject, into_body
 from proxy_addon.chunks import Chunks
 from proxy_addon.frames import MaskedFrames
 from proxy_addon.mask import Masker, Needles, mask_header, needles, unreadable
@@ -422,18 +423,28 @@ def _header(name: bytes) -> Callable[[str], list[tuple[bytes, bytes]]]:
     return lambda text: [(name, text.encode("latin-1")), (b"X", text.encode("latin-1"))]
 
 
+def _into(kind: str, text: str, way: InjectAs = "body", key: str = "key") -> bytes:
+    said = RouteFields(host_pattern="api.example.com", inject_as=way, inject_key=key)
+    return into_body.into_body(kind, None, text.encode("latin-1"), inject.Placed(said, "value"))
+
+
 CONNECTION, ANY, OFFERED = _header(b"Connection"), _header(b"Cookie"), _header(b"Sec-WebSocket-Protocol")
 PARSERS: dict[str, Callable[[str], object]] = {
     "a type's charset": unreadable,
     "the start of a charset": lambda text: unreadable(f"text/plain; charset={text}x"),
-    "a media type": inject._media_type,
+    "a media type": into_body._media_type,
     "what Connection names": lambda text: inject.returning_headers(CONNECTION(text), websocket=False),
     "the same of an agent": lambda text: inject.outgoing_headers(CONNECTION(text), token="t" * 300, websocket=True),
     "a header with a token": lambda text: inject.outgoing_headers(ANY(text), token="a" * 300, websocket=False),
     "a query": lambda text: inject.into_query(text.encode("latin-1"), "key", "value"),
     "a token in a query": lambda text: inject.without_token(text, "a" * 300),
-    "a form": lambda text: inject.into_body(inject.FORM, None, text.encode("latin-1"), "key", "value"),
-    "an object": lambda text: inject.into_body("application/json", None, text.encode("latin-1"), "key", "value"),
+    "a form": lambda text: _into(into_body.FORM, text),
+    "an object": lambda text: _into("application/json", text),
+    "a place in JSON": lambda text: _into("application/json", text, "json", "/*/a/b"),
+    "a text with placeholders": lambda text: _into("text/plain", text, "text", "aa"),
+    "a form of parts": lambda text: _into("multipart/form-data; boundary=a", text),
+    "parts of a form": lambda text: _into("multipart/form-data; boundary=a", f"--a\r\n{text}\r\n--a--"),
+    "the type of a form": lambda text: _into(f"multipart/form-data; {text}", "--a--"),
     "a coding": lambda text: addon._is_encoded(http.Response.make(200, b"", {"Content-Encoding": text})),
     "a bearer token": lambda text: agent_token.forward_token(
         [(b"Proxy-Authorization", b"Bearer " + text.encode("latin-1"))]
