@@ -313,9 +313,9 @@ def _unavailable(how: str) -> Refusal:
 
 def _text(path: bytes) -> str:
     try:
-        return path.decode("ascii")
+        return path.decode()
     except UnicodeDecodeError:
-        raise MalformedTarget("The path contains non-ASCII bytes; percent-encode them.") from None
+        raise MalformedTarget("The target has bytes that are not UTF-8; percent-encode them.") from None
 
 
 def _is_websocket(arrived: Arrived) -> bool:

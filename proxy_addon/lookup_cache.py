@@ -98,7 +98,7 @@ class Credential:
             and fields.serves(agent)
             and fields.method in ("*", method)
             and self._host.matches(target.host, target.port)
-            and self._path.matches(target.matched)
+            and self._path.covers(target)
         )
 
 

@@ -11,10 +11,17 @@ import msgspec
 
 from custody.credentials.anchors import Anchors
 from custody.credentials.patterns import STAR, HostPattern, InvalidPattern, PathPattern, compile_host, compile_path
-from custody.credentials.target import Target
+from custody.credentials.readings import Reading
+from custody.credentials.target import MalformedTarget, Target
 from custody.credentials.types import CredentialRoute
 
 Reason = Literal["disabled", "broken", "agent", "host", "port", "path", "method", "matched", "lower_priority"]
+
+
+_DIFFERS = (
+    "Servers read this path in several ways, because of an escaped slash, an empty segment or a semicolon, and not all "
+    "of them fall to one route. Write %2F in the route's path where the request has it, or end the route's path in /*."
+)
 
 
 class _Entry(msgspec.Struct, frozen=True):
@@ -51,12 +58,20 @@ class RouteTable:
         self._everybodys = _Index(everybodys)
 
     def find(self, target: Target, method: str, agent: str) -> CredentialRoute | None:
-        """The route that an agent's request falls to, or None."""
+        """The route of an agent's request, or None; MalformedTarget if servers that read its path differ about it."""
         best: _Entry | None = None
-        for index in self._indexes(agent):
-            for paths in index.paths_of(target.host, target.port):
-                best = paths.better(best, target.matched, method)
-        return best.route if best else None
+        candidates = [paths for index in self._indexes(agent) for paths in index.paths_of(target.host, target.port)]
+        for paths in candidates:
+            best = paths.better(best, target.matched, method)
+        if best is None:
+            return None
+        for reading, path in target.readings:
+            other: _Entry | None = None
+            for paths in candidates:
+                other = paths.better_read(other, reading, path, method)
+            if other is None or other.rank != best.rank:
+                raise MalformedTarget(_DIFFERS)
+        return best.route
 
     def knows_host(self, host: str, port: int, agent: str) -> bool:
         """Say whether any enabled route of an agent is for this host on this port."""
@@ -129,9 +144,13 @@ class _Paths:
         self._anchored: Anchors[_Entry] | None = None
         # In segments; a longer start need not be looked up.
         self._longest_start = 0
+        self._odd: list[_Entry] = []
+        self._read: dict[Reading, _Paths] = {}
 
     def add(self, entry: _Entry) -> None:
         """Take a route; they come in the order of their ranks."""
+        if entry.path.odd:
+            self._odd.append(entry)
         path, method = entry.path, entry.route.fields.method
         if path.name is not None:
             self._by_name.setdefault((path.name, method), entry)
@@ -157,6 +176,18 @@ class _Paths:
         for candidates in self._anchored.of(path.split("/", self._anchored.deepest + 1)):
             best = _first(candidates, best, path, method)
         return best
+
+    def better_read(self, best: _Entry | None, reading: Reading, path: str, method: str) -> _Entry | None:
+        """The same for a path, and for patterns, as a server takes them that reads in this way."""
+        best = self.better(best, path, method)
+        if not self._odd:
+            return best
+        if reading not in self._read:
+            read = self._read[reading] = _Paths()
+            for entry in self._odd:
+                read.add(_Entry(entry.rank, entry.route, entry.host, entry.path.read(reading)))
+            read.settle()
+        return self._read[reading].better(best, path, method)
 
     def _starts(self, path: str) -> Iterator[str]:
         if not self._by_start:
@@ -199,6 +230,6 @@ def _reason(route: CredentialRoute, target: Target, method: str, agent: str) -> 
         return "host"
     if target.port != host.port:
         return "port"
-    if not path.matches(target.matched):
+    if not path.covers(target):
         return "path"
     return "matched" if fields.method in (method, STAR) else "method"

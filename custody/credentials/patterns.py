@@ -4,19 +4,23 @@ No regular expression is made from what a tenant writes: a pattern is cut at its
 from left to right, which never goes back.
 """
 
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
 
 import msgspec
 
+from custody.credentials.readings import Reading, is_odd
 from custody.credentials.spelling import DEFAULT_PORT, Misspelled, normal_path, read_host
+from custody.credentials.target import Target
 from custody.kit.errors import Invalid
 
 STAR: Final = "*"
 Pieces = tuple[str, ...]
 # A tenant has up to 10,000 routes, and a change of one of them has all of them read again.
 _REMEMBERED: Final = 20_000
+_EMPTY = re.compile(r"/(?:/|;|%(?:25)*3B)", re.IGNORECASE)
 
 
 class InvalidPattern(Invalid):
@@ -58,7 +62,8 @@ class PathPattern(msgspec.Struct, frozen=True):
     """The paths that a route is for.
 
     `name` is set where the pattern is one path, `under` where it is everything at and below that; else only
-    `segments` say what it matches, and whether what is below matches as well is `open`.
+    `segments` say what it matches, and whether what is below matches as well is `open`. Servers differ about an `odd`
+    one as they do about a path.
     """
 
     text: str
@@ -66,6 +71,15 @@ class PathPattern(msgspec.Struct, frozen=True):
     under: str | None
     segments: tuple[Pieces, ...]
     open: bool
+    odd: bool
+
+    def covers(self, target: Target) -> bool:
+        """Say whether the pattern is for the target's path, however a server reads it."""
+        return self.matches(target.matched) and all(self.read(way).matches(path) for way, path in target.readings)
+
+    def read(self, reading: Reading) -> "PathPattern":
+        """The pattern as a server takes it that reads paths in this way."""
+        return _pattern(reading(self.text)) if self.odd else self
 
     def matches(self, path: str) -> bool:
         """Say whether the pattern is for this path, in the spelling of `Target.matched`."""
@@ -116,6 +130,13 @@ def compile_path(text: str) -> PathPattern:
         raise InvalidPattern(problem.message) from None
     if "**" in path:
         raise InvalidPattern("Write one * instead of two; a final /* stands for everything below.")
+    if _EMPTY.search(path):
+        raise InvalidPattern("The path has an empty segment.")
+    return _pattern(path)
+
+
+@lru_cache(_REMEMBERED)
+def _pattern(path: str) -> PathPattern:
     is_open = path.endswith("/*")
     literal = path[:-2] if is_open else path
     is_plain = STAR not in literal
@@ -125,6 +146,7 @@ def compile_path(text: str) -> PathPattern:
         under=literal if is_plain and is_open else None,
         segments=_pieces(literal.split("/")),
         open=is_open,
+        odd=is_odd(path),
     )
 
 

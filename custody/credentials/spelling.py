@@ -1,13 +1,14 @@
 """The spelling of hosts and paths, in requests and in patterns alike.
 
-Whatever two programs could read in two ways is refused, so that the path a route was chosen by is the path that the
-upstream sees: an encoded slash, a dot segment, an address in one of its many notations.
+What leads elsewhere in another reading is refused: a segment that becomes a dot segment, a backslash, an address in one
+of its many notations. Other escapes are data. Of an escaped slash, an empty segment and a semicolon servers differ:
+`readings.py` has the ways, and a request must fall to one route in all of them.
 """
 
 import re
 import unicodedata
 from typing import Final
-from urllib.parse import quote, unquote
+from urllib.parse import quote, unquote_to_bytes
 
 from custody.kit.errors import Invalid
 
@@ -29,14 +30,18 @@ _WILD_ADDRESS = re.compile(r"[0-9.*]*[0-9][0-9.*]*\Z")
 _BAD_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _ESCAPE = re.compile(r"%[0-9A-Fa-f]{2}")
 _CONTROL = re.compile(r"%(?:[01][0-9A-F]|7F)")
-_SLASH = re.compile(r"%(?:2F|5C)")
+_BACKSLASH = re.compile(r"%(?:25)*5C", re.IGNORECASE)
 _TWICE = re.compile(r"%25(?:25)*(?:2[EF]|5C)", re.IGNORECASE)
+# UTF-8 of more bytes than it takes: %C0%AE is a dot, and %C0%AF a slash, to a careless decoder.
+_OVERLONG = re.compile(r"%C[01]%(?:[89AB][0-9A-F]|2F)|%E0%[89][0-9A-F]|%F0%8[0-9A-F]|%F8%8[0-7]|%FC%8[0-3]")
 # Some servers cut a segment at its semicolon, or at an encoded ? or #, before they look for dots. Some drop the dots,
 # spaces and control characters that a segment ends with. Some decode twice; %(?:25)* is a percent sign encoded any
 # number of times.
 _EMPTY = re.compile(r"/(?:/|;|%(?:25)*3B)", re.IGNORECASE)
 _DOTS = re.compile(
-    r"/(?:\.|%(?:25)*(?:20|[01][0-9A-F]|7F))+(?:/|;|%(?:25)*(?:3B|3F|23)|\Z)",
+    r"(?:/|%(?:25)*2F)"
+    r"(?:\.|%(?:25)*(?:2E|20|[01][0-9A-F]|7F)|%C[01]\.)+"
+    r"(?:/|;|%(?:25)*(?:2F|3B|3F|23)|\Z)",
     re.IGNORECASE,
 )
 # Slashes and dots that have no compatible form, and that conversions to older character sets make plain all the same.
@@ -114,8 +119,6 @@ def normal_path(path: str) -> str:
         raise Misspelled("The path has a backslash, a # or a ?.")
     if "%" in path:
         path = _without_needless_escapes(path)
-    if _EMPTY.search(path):
-        raise Misspelled("The path has an empty segment.")
     if _DOTS.search(path):
         raise Misspelled("The path has a dot segment.")
     return path
@@ -127,18 +130,15 @@ def _without_needless_escapes(path: str) -> str:
     path = _ESCAPE.sub(_plain, path)
     if _CONTROL.search(path):
         raise Misspelled("The path has an encoded control character.")
-    if _SLASH.search(path):
-        raise Misspelled("The path has an encoded slash or backslash.")
-    # Looked for after decoding: %25%32%65 is the same as %252e.
-    if _TWICE.search(path):
-        raise Misspelled("The path has a dot, slash or backslash that is encoded twice.")
-    # An overlong form such as %C0%AE is a dot to a careless decoder.
-    try:
-        text = unquote(path, errors="strict")
-    except UnicodeDecodeError:
-        raise Misspelled("The path has escapes that are not UTF-8.") from None
-    if not text.isascii():
-        _insist_on_one_shape(text)
+    # Looked for after decoding: %25%35%63 is the same as %255c.
+    if _BACKSLASH.search(path):
+        raise Misspelled("The path has an encoded backslash.")
+    if _OVERLONG.search(path):
+        raise Misspelled("The path has a character in more bytes of UTF-8 than it takes.")
+    decoded = unquote_to_bytes(path)
+    if not decoded.isascii():
+        # Some servers leave out bytes that are not UTF-8.
+        _insist_on_one_shape(decoded.decode(errors="ignore"))
     return path
 
 
@@ -150,8 +150,10 @@ def _insist_on_one_shape(text: str) -> None:
     plain = unicodedata.normalize("NFKC", text.translate(_LOOK_ALIKE))
     if any(plain.count(slash) > text.count(slash) for slash in "/\\"):
         raise Misspelled("The path has a character that some servers read as a slash or a backslash.")
-    spelled = quote(plain, safe="/;")
-    if _EMPTY.search(spelled) or _DOTS.search(spelled) or _TWICE.search(spelled):
+    spelled, before = quote(plain, safe="/;"), quote(text, safe="/;")
+    grown = any(len(odd.findall(spelled)) > len(odd.findall(before)) for odd in (_EMPTY, _TWICE))
+    # An ellipsis is three dots, which lead nowhere.
+    if grown or _DOTS.search(spelled.replace("...", "_")):
         raise Misspelled("The path has characters that some servers read as a dot segment.")
 
 

@@ -4,10 +4,11 @@ import re
 
 import msgspec
 
+from custody.credentials.readings import Reading, other_readings
 from custody.credentials.spelling import DEFAULT_PORT, Misspelled, normal_path, read_host
 from custody.kit.errors import Invalid
 
-_NOT_VISIBLE = re.compile(r"[^\x21-\x7e]")
+_NOT_VISIBLE = re.compile(r"[\x00-\x20\x7f-\x9f\ud800-\udfff]")
 _URL = re.compile(r"(https?)://([^/?#\\]*)(.*)\Z", re.IGNORECASE | re.DOTALL)
 _HTTP_PORT = 80
 
@@ -17,13 +18,17 @@ class MalformedTarget(Invalid):
 
 
 class Target(msgspec.Struct, frozen=True):
-    """`path` and `query` go out as they came; `matched` is the path in the one spelling that routes are matched on."""
+    """`path` and `query` go out as they came; `matched` is the path in the one spelling that routes are matched on.
+
+    `readings` are the other ways in which servers read it, with what each makes of it.
+    """
 
     host: str
     port: int
     path: str
     query: str | None
     matched: str
+    readings: tuple[tuple[Reading, str], ...] = ()
 
 
 def parse_target(host_text: str, raw_path: str) -> Target:
@@ -39,8 +44,9 @@ def parse_target(host_text: str, raw_path: str) -> Target:
         raise MalformedTarget(problem.message) from None
     # Escapes in a query are data to the upstream and decide nothing here, so they are left alone.
     if "#" in query or _NOT_VISIBLE.search(query):
-        raise MalformedTarget("The query has a control character, a space, a # or a character outside ASCII.")
-    return Target(host, DEFAULT_PORT if port is None else port, path, query if mark else None, matched)
+        raise MalformedTarget("The query has a control character, a space or a #.")
+    port = DEFAULT_PORT if port is None else port
+    return Target(host, port, path, query if mark else None, matched, other_readings(matched))
 
 
 def parse_url(url: str) -> Target:

@@ -33,6 +33,7 @@ CHROMIUM = Program(("chromium", "chromium-browser", "google-chrome"), ("chromium
 OLDER_POSTGRES = Program(("/usr/lib/postgresql/15/bin/initdb",), ("postgresql-15",))
 # Signs for pysaml2, which knows no library that does.
 XMLSEC = Program(("xmlsec1",), ("xmlsec1",))
+NGINX = Program(("nginx", "/usr/sbin/nginx"), ("nginx-light", "nginx"))
 DEBOOTSTRAP = Program(("debootstrap", "/usr/sbin/debootstrap"), ("debootstrap",))
 POOLER = Program(("pgbouncer", "/usr/sbin/pgbouncer"), ("pgbouncer",))
 KEY_VALUE_STORE = Program(("valkey-server", "redis-server"), ("valkey-server", "redis-server"))

@@ -46,6 +46,46 @@ def test_path_and_query_go_out_as_they_came(routed: Keyless, path: str) -> None:
     assert [heard.target for heard in routed.upstream.heard()] == [path]
 
 
+@pytest.mark.parametrize("form", ["gateway", "absolute", "tunnel"])
+def test_escaped_slashes_empty_segments_and_bytes_outside_utf_8_are_data(routed: Keyless, form: str) -> None:
+    paths = [
+        "/@acme%2ftools",
+        "/contents/a%2Fb",
+        "//v1/models",
+        "/a//b/",
+        "/%E4%F6",
+        "/%E2%80%A6/x",
+        "/a%252fb",
+        "/?q=\xc3\xa4",
+    ]
+    host = f"localhost:{routed.upstream.port}"
+    with routed.proxy.connect() as wire:
+        if form == "tunnel":
+            wire.say(routed.head(host, "CONNECT").replace(b"\r\nAuth", b"\r\nProxy-Auth")).hear(head_only=True)
+            wire.into_tunnel(routed.proxied.trust(), "localhost")
+        before = {"gateway": "/up", "absolute": f"http://{host}", "tunnel": ""}[form]
+        for path in paths:
+            head = routed.head(before + path)
+            head = head.replace(b"\r\nAuth", b"\r\nProxy-Auth") if form == "absolute" else head
+            assert wire.say(head).hear().status == 200
+
+    assert [heard.target for heard in routed.upstream.heard()] == paths
+
+
+def test_a_path_that_servers_read_in_two_ways_falls_to_one_route_or_to_none(keyless: Keyless) -> None:
+    keyless.route(pathPattern="/public/*")
+    client = keyless.gateway()
+
+    assert client.get("/public/a%2Fb").status_code == 200
+    assert refusal(client.get("/public%2Fadmin")) == (403, "no_route")
+    keyless.route(pathPattern="/public/admin/*", priority=1, injectKey="X-Admin")
+
+    refused = client.get("/public/admin%2Fx")
+    assert refusal(refused) == (400, "malformed_target")
+    assert "Write %2F in the route's path" in refused.json()["error"]["message"]
+    assert [heard.target for heard in keyless.upstream.heard()] == ["/public/a%2Fb"]
+
+
 def test_a_query_parameter_takes_the_place_of_the_agents_own(keyless: Keyless) -> None:
     keyless.route(injectAs="query", injectKey="api key", injectFormat="k={value}")
     with keyless.proxy.connect() as wire:

@@ -25,14 +25,21 @@ def _target(url: str) -> Target:
     try:
         return parse_url(url)
     except MalformedTarget as problem:
-        raise MalformedTarget(f"url: {problem.message}", fields=["url"]) from None
+        raise _of_url(problem) from None
 
 
 def _explain(found: Candidates, target: Target, body: ExplainBody) -> Explanation:
     table, method = RouteTable(found.routes), body.method.upper()
-    matched = table.find(target, method, body.agent_id)
+    try:
+        matched = table.find(target, method, body.agent_id)
+    except MalformedTarget as problem:
+        raise _of_url(problem) from None
     considered = [Considered(route.id, reason) for route, reason in table.explain(target, method, body.agent_id)]
     return Explanation(found.to_public(matched) if matched else None, _verdict(found, matched), considered)
+
+
+def _of_url(problem: MalformedTarget) -> MalformedTarget:
+    return MalformedTarget(f"url: {problem.message}", fields=["url"])
 
 
 def _verdict(found: Candidates, matched: CredentialRoute | None) -> Verdict:

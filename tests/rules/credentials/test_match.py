@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from custody.credentials.match import RouteTable
-from custody.credentials.target import parse_target
+from custody.credentials.patterns import compile_path
+from custody.credentials.target import MalformedTarget, parse_target
 from custody.credentials.types import CredentialRoute, RouteFields
 
 HOSTS = ["a.com", "x.a.com", "*.a.com", "*.x.a.com", "x*.a.com", "*", "*.com", "a.com:8443", "*.a.com:8443", "*.*.com"]
@@ -111,6 +112,36 @@ def test_host_port_path_and_method_must_all_match():
 def test_the_path_is_matched_in_its_one_spelling():
     assert found([route(0, path="/v1/a")], path="/%761/%61") == 0
     assert found([route(0, path="/v1/a")], path="/v1/A") is None
+
+
+@pytest.mark.parametrize("path", ["/admin%2Fa", "//admin/a", "/admin;x/a", "/admin%252Fa", "//x/admin/a"])
+def test_no_spelling_of_a_path_leads_past_the_route_that_comes_first(path):
+    wide, narrow = route(0), route(1, path="/admin/*", priority=1)
+
+    assert found([wide], path=path) == 0
+    with pytest.raises(MalformedTarget, match="several ways"):
+        found([wide, narrow], path=path)
+
+
+def test_a_pattern_with_an_escaped_slash_comes_first_in_every_reading():
+    wide, narrow = route(0), route(1, path="/p/acme%2Ftools/*", priority=1)
+
+    assert found([wide, narrow], path="/p/acme%2ftools/x") == 1
+    assert found([wide, narrow], path="/p/acme/tools/x") == 0
+    with pytest.raises(MalformedTarget):
+        found([wide, narrow], path="/p/acme%252Ftools/x")
+
+
+@pytest.mark.parametrize("path", ["/v1/a%2Fb", "/v1//a", "/v1%2Fa", "/v2%2Fa", "//v1/a", "/v1/a;b/c", "/v1/a%2F/keys"])
+def test_a_route_is_found_only_if_it_covers_every_reading(path):
+    for pattern in ("/*", "/v1/*", "/v1/*/keys", "/v*", "/*/a"):
+        target = parse_target("a.com", path)
+        covers = compile_path(pattern).covers(target)
+        try:
+            assert (found([route(0, path=pattern)], path=path) == 0) == covers
+        except MalformedTarget:
+            assert not covers
+            assert compile_path(pattern).matches(target.matched)
 
 
 def test_a_route_whose_secret_is_lost_still_takes_the_request():

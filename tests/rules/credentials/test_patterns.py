@@ -8,6 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from custody.credentials.patterns import InvalidPattern, compile_host, compile_path
+from custody.credentials.target import parse_target
 
 labels = st.text("ab*", min_size=1, max_size=6).filter(lambda text: "**" not in text)
 host_patterns = st.lists(labels, min_size=1, max_size=4).map(".".join)
@@ -120,6 +121,7 @@ def test_an_invalid_host_pattern_is_refused(pattern):
         ("/ab*ba", ["/abba", "/abxba"], ["/aba", "/ab", "/ba"]),
         ("/%61*", ["/a", "/ab"], ["/b"]),
         ("/a%2a", ["/a%2A"], ["/a*", "/ab"]),
+        ("/a%2fb/*", ["/a%2Fb", "/a%2Fb/c"], ["/a/b", "/a/b/c", "/a%252Fb"]),
     ],
 )
 def test_a_path_pattern_matches(pattern, matching, other):
@@ -130,8 +132,46 @@ def test_a_path_pattern_matches(pattern, matching, other):
 
 
 @pytest.mark.parametrize(
+    ("pattern", "covered", "other"),
+    [
+        ("/*", ["/a%2Fb", "//a", "/a//b", "/a;x/b", "/a%252Fb", "///", "/%2F"], []),
+        ("/public/*", ["/public/a%2Fb", "/public//a"], ["/public%2Fa", "//public/a", "/public;x/a"]),
+        ("/v1/*/keys", ["/v1/a;b/keys"], ["/v1/a%2Fb/keys", "/v1//keys", "/v1/a%252Fb/keys", "/v1/a%2F/keys"]),
+        ("/v1/*", ["/v1/a%2Fb", "/v1/a%252Fb", "/v1/a//b"], ["/v1%2Fa", "/v1%252Fa"]),
+        ("/v1/*/*/keys", ["/v1/a/b/keys"], ["/v1/a%2Fb/keys"]),
+        ("/v1/*%2F*/keys", ["/v1/a%2Fb/keys"], ["/v1/a%2Fb%2Fc/keys", "/v1/a/b/keys", "/v1/ab/keys"]),
+        ("/p/acme%2Ftools/*", ["/p/acme%2Ftools/x", "/p/acme%2Ftools/x%2Fy"], ["/p/acme/tools/x", "/p/acme%2Ftoolsx"]),
+        ("/*/x", ["/a/x"], ["//x", "//a/x", "/a%2Fx"]),
+        ("/a;v=1/*", ["/a;v=1/b"], ["/a/b", "/a;v=2/b"]),
+        ("/v1/x*", ["/v1/xy", "/v1/x;y"], ["/v1/x%2Fy", "/v1/x;y%2Fz/q"]),
+    ],
+)
+def test_a_path_pattern_covers_a_path_in_all_its_readings_or_not_at_all(pattern, covered, other):
+    compiled = compile_path(pattern)
+
+    assert [path for path in covered if not compiled.covers(parse_target("a.com", path))] == []
+    assert [path for path in other if compiled.covers(parse_target("a.com", path))] == []
+
+
+@pytest.mark.parametrize(
     "pattern",
-    ["", "*", "v1/*", "/v1/**", "/a//b", "/a/../b", "/a/%2e%2e/*", "/a?b=1", "/a#b", "/a%2fb", "/a\\b", "/a b", "/a%"],
+    [
+        "",
+        "*",
+        "v1/*",
+        "/v1/**",
+        "/a//b",
+        "/a/../b",
+        "/a/%2e%2e/*",
+        "/a?b=1",
+        "/a#b",
+        "/a%5cb",
+        "/a/;b",
+        "/a%2f..",
+        "/a\\b",
+        "/a b",
+        "/a%",
+    ],
 )
 def test_an_invalid_path_pattern_is_refused(pattern):
     with pytest.raises(InvalidPattern):

@@ -66,9 +66,7 @@ REFUSED_PATHS = {
     "v1": "slash",
     "*": "slash",
     "https://example.com/": "slash",
-    "/a%2fb": "encoded slash",
-    "/a%2Fb": "encoded slash",
-    "/a%5cb": "encoded slash",
+    "/a%5cb": "encoded backslash",
     "/a\\b": "backslash",
     "/a#b": "#",
     "/a/../b": "dot",
@@ -106,13 +104,21 @@ REFUSED_PATHS = {
     "/a/..%2500/b": "dot",
     "/a/..%3fx/b": "dot",
     "/a/..%2523": "dot",
-    "/a/%253bx/b": "empty",
-    "/a/%252e%252e/b": "twice",
-    "/a%252fb": "twice",
-    "/a%255Cb": "twice",
-    "/a%25%32%65": "twice",
-    "/a%25252fb": "twice",
-    "/a%2525%32f": "twice",
+    "/a/%252e%252e/b": "dot",
+    "/a/%25252e": "dot",
+    "/a/.%25%32%65/b": "dot",
+    "/a/..%2fb": "dot",
+    "/a%2f..%2Fb": "dot",
+    "/a%2f..": "dot",
+    "/a%2f%2e/b": "dot",
+    "/a%252f..%252fb": "dot",
+    "/a%252f%252e%252e": "dot",
+    "/a//../b": "dot",
+    "//..": "dot",
+    "/a/.%ff./b": "dot",
+    "/a/%c0.%c0./b": "dot",
+    "/a%c0%2fb": "UTF-8",
+    "/a%255Cb": "backslash",
     "/a%": "hexadecimal",
     "/a%2": "hexadecimal",
     "/a%zz": "hexadecimal",
@@ -129,16 +135,9 @@ REFUSED_PATHS = {
     "/a\x7f": "control",
     "/a b": "space",
     "/\u00e9": "ASCII",
-    "//": "empty",
-    "//a": "empty",
-    "/a//b": "empty",
-    "/a//": "empty",
-    "/a/;x/b": "empty",
-    "/;/": "empty",
     "/a%c0%ae": "UTF-8",
     "/a%c0%af": "UTF-8",
     "/%e0%80%ae": "UTF-8",
-    "/%ff": "UTF-8",
     "/" + "a" * 16384: "16 KiB",
 }
 
@@ -203,6 +202,13 @@ def test_a_path_that_two_programs_could_read_differently_is_refused(path):
         ("/v1..%3bx/%23general/%253D", "/v1..%3Bx/%23general/%253D"),
         ("/.well-known/x", "/.well-known/x"),
         ("/v1/x:delete", "/v1/x:delete"),
+        ("/@acme%2ftools", "/@acme%2Ftools"),
+        ("/contents/src%2Findex.ts", "/contents/src%2Findex.ts"),
+        ("/a%252fb%252eb", "/a%252fb%252eb"),
+        ("//v1/models//", "//v1/models//"),
+        ("/a/;x/b", "/a/;x/b"),
+        ("/%E4%F6/VOIL%C0.txt", "/%E4%F6/VOIL%C0.txt"),
+        ("/%e2%80%a6/x", "/%E2%80%A6/x"),
     ],
 )
 def test_a_path_goes_out_as_it_came_and_is_matched_in_one_spelling(raw, matched):
@@ -264,13 +270,20 @@ def test_other_letters_with_a_compatible_form_go_out_as_they_came(text):
 
 @pytest.mark.parametrize(
     ("raw", "query"),
-    [("/a", None), ("/a?", ""), ("/a?b=%2f..//%0a%zz", "b=%2f..//%0a%zz"), ("/a?b?c", "b?c"), ("/?x=100%", "x=100%")],
+    [
+        ("/a", None),
+        ("/a?", ""),
+        ("/a?b=%2f..//%0a%zz", "b=%2f..//%0a%zz"),
+        ("/a?b?c", "b?c"),
+        ("/?x=100%", "x=100%"),
+        ("/?q=\u00e4\u4f60", "q=\u00e4\u4f60"),
+    ],
 )
 def test_the_query_is_kept_apart_and_untouched(raw, query):
     assert parse_target(HOST, raw).query == query
 
 
-@pytest.mark.parametrize("query", ["a b", "a\n", "a\x00", "\u00e9", "a#b"])
+@pytest.mark.parametrize("query", ["a b", "a\n", "a\x00", "\u0085", "\udc80", "a#b"])
 def test_a_query_that_breaks_the_request_line_is_refused(query):
     with pytest.raises(MalformedTarget, match="query"):
         parse_target(HOST, f"/?{query}")
@@ -371,21 +384,20 @@ pieces = st.sampled_from(
 
 
 @given(st.lists(pieces, max_size=7).map("".join))
-def test_an_accepted_path_has_the_same_segments_after_repeated_decoding(text):
+def test_an_accepted_path_has_no_dot_segment_and_no_backslash_after_repeated_decoding(text):
     try:
         target = parse_target(HOST, f"/{text}")
     except MalformedTarget:
         return
-    segments = target.path.count("/")
     decoded = target.path.encode()
 
-    unquote_to_bytes(decoded).decode()
     for _ in range(4):
         decoded = unquote_to_bytes(decoded)
         names = [segment.partition(b";")[0] for segment in decoded.split(b"/")[1:]]
-        assert decoded.count(b"/") == segments
         assert b"\\" not in decoded
         assert all(name.strip(b". ") for name in names if name)
+        for careless in (decoded.decode(errors="ignore"), decoded.decode("utf-8", "replace")):
+            assert all(name not in (".", "..") for name in careless.split("/"))
 
 
 @given(st.text(st.characters(max_codepoint=0x2FF), max_size=30))
