@@ -11,7 +11,7 @@ from mitmproxy.tls import ClientHelloData, TlsData
 
 from custody.kit.errors import CustodyError
 from custody.kit.logs import logger
-from proxy_addon import inject, origin, refuse
+from proxy_addon import decode, inject, origin, refuse
 from proxy_addon.admission import Admission, Arrived, Refused
 from proxy_addon.agent_token import OFFERS
 from proxy_addon.exchange import Exchange
@@ -77,7 +77,7 @@ class Addon:
         flow.request.data.content = body
         exchange.injected = True
 
-    def responseheaders(self, _handler: Handler, flow: http.HTTPFlow, exchange: Exchange) -> None:
+    def responseheaders(self, handler: Handler, flow: http.HTTPFlow, exchange: Exchange) -> None:
         """The upstream's head is here: nothing of the credential may come back."""
         response = flow.response
         assert response is not None  # noqa: S101 - this hook says so
@@ -86,15 +86,18 @@ class Addon:
             exchange.failure = refuse.UPSTREAM_FAILED
             return
         has_body = exchange.method != "HEAD" and response.status_code not in _BODILESS and not upgraded
-        if has_body and (_is_encoded(response) or unreadable(response.headers.get("content-type"))):
-            exchange.failure = refuse.UPSTREAM_ENCODED
-            return
         if response.status_code == _PARTIAL:
             # Nobody asked for a part; in parts a credential could pass unseen.
             exchange.failure = refuse.UPSTREAM_FAILED
             return
+        if has_body and _transfer_codings(list(response.headers.fields))[-1:] not in ([], ["chunked"]):
+            # Nothing but the end of the connection would say where it ends, and its own name says otherwise.
+            exchange.failure = refuse.UPSTREAM_FAILED
+            return
         exchange.upstream_closes = "close" in response.headers.get("connection", "").lower()
         fields = inject.returning_headers(list(response.headers.fields), websocket=upgraded)
+        if not upgraded:
+            fields = _as_plain(handler, response, exchange, fields, has_body=has_body)
         masked = [mask_header(name, value, exchange.needles) for name, value in fields]
         if response.status_code in _BODILESS:
             # Nothing follows such a head, though this would say that something does.
@@ -110,7 +113,9 @@ class Addon:
             masked.append((b"X-Service-Removed", ", ".join(removed).encode()))
         response.data.headers = http.Headers(masked)
         response.data.reason = mask_text(response.data.reason, exchange.needles)
-        if has_body and exchange.needles:
+        if exchange.replaced is not None:
+            response.data.headers = http.Headers(_of_our_body(masked, exchange.replaced))
+        elif has_body and exchange.needles:
             exchange.masker = Masker(exchange.needles)
 
     def tls_clienthello(self, handler: Handler, data: ClientHelloData) -> None:
@@ -149,10 +154,43 @@ def _arrival(flow: http.HTTPFlow, exchange: Exchange) -> Arrived:
     )
 
 
-def _is_encoded(response: http.Response) -> bool:
-    coding = response.headers.get("content-encoding", "identity").strip().lower()
-    transfer = response.headers.get("transfer-encoding", "chunked").strip().lower()
-    return coding not in ("", "identity") or transfer != "chunked"
+def _as_plain(
+    handler: Handler, response: http.Response, exchange: Exchange, fields: inject.Headers, *, has_body: bool
+) -> inject.Headers:
+    """The headers of the answer as it goes on, plain; what cannot be made plain leaves its head behind."""
+    content = decode.codings_in(_values_of(fields, b"content-encoding"))
+    transfer = decode.codings_in(name for name in _transfer_codings(fields) if name != "chunked")
+    if content is None or transfer is None or unreadable(response.headers.get("content-type")):
+        exchange.replaced = refuse.UPSTREAM_ENCODED if has_body else None
+        return fields
+    if content:
+        fields = decode.plain_head(fields)
+    if not has_body or not (content or transfer):
+        return fields
+    exchange.decoder = decode.Decoder(content + transfer)
+    exchange.decoder.counted = exchange.decoder.memory
+    exchange.replaced = handler.hold(exchange, exchange.decoder.counted)
+    exchange.upstream_closes = exchange.upstream_closes or response.data.http_version != b"HTTP/1.1"
+    response.data.http_version = b"HTTP/1.1"
+    framing = (b"content-length", b"transfer-encoding")
+    fields = [(name, value) for name, value in fields if name.lower() not in framing]
+    return [*fields, (b"Transfer-Encoding", b"chunked")]
+
+
+def _values_of(fields: inject.Headers, wanted: bytes) -> list[str]:
+    return [value.decode("latin-1") for name, value in fields if name.lower() == wanted]
+
+
+def _transfer_codings(fields: inject.Headers) -> list[str]:
+    values = _values_of(fields, b"transfer-encoding")
+    return [name.strip().lower() for value in values for name in value.split(",")]
+
+
+def _of_our_body(fields: inject.Headers, replaced: refuse.Refusal) -> inject.Headers:
+    """The upstream's headers around a body of our own, which its checksums do not fit: a client that looks, sees it."""
+    dropped = (b"content-length", b"transfer-encoding", b"content-encoding", b"content-type", b"content-range")
+    kept = [(name, value) for name, value in fields if name.lower() not in dropped]
+    return [*kept, (b"Content-Type", b"application/json"), (refuse.BODY, replaced.code.encode())]
 
 
 def _refusal_of(problem: Exception, exchange: Exchange) -> refuse.Refusal:

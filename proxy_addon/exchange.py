@@ -7,6 +7,7 @@ import msgspec
 
 from custody.credentials.target import Target
 from custody.kit.jwt import AgentClaims
+from proxy_addon.decode import Decoder
 from proxy_addon.inject import Placed
 from proxy_addon.mask import NOTHING, Masker, Needles
 from proxy_addon.origin import Origin
@@ -55,6 +56,7 @@ class Exchange:
         "began",
         "claims",
         "deadline",
+        "decoder",
         "ended",
         "failure",
         "form",
@@ -69,6 +71,7 @@ class Exchange:
         "origin",
         "overdue",
         "refusal",
+        "replaced",
         "request_bytes",
         "request_id",
         "response_bytes",
@@ -107,10 +110,13 @@ class Exchange:
         self.injected = False
         # What goes into the body; it is let go of once it is there.
         self.into_body: list[Placed] = []
-        # Bytes of the body that are kept until it is whole, and then until the exchange is over.
+        # Bytes of its bodies that are kept until the exchange is over.
         self.held = 0
         self.needles: Needles = NOTHING
         self.masker: Masker | None = None
+        self.decoder: Decoder | None = None
+        # Why the answer keeps its head, and gets a body of our own.
+        self.replaced: Refusal | None = None
         self.websocket = False
         # The subprotocol with the token in it, where the agent offered no other: the upstream never hears of it.
         self.offered: bytes | None = None

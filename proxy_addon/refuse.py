@@ -18,6 +18,8 @@ from custody.kit.errors import (
 
 # On each answer of our own and on no other, for of an upstream no header of such a name comes through.
 ERROR: Final = b"X-Service-Error"
+# On an upstream's answer whose body is ours, because its own could not be looked into: why.
+BODY: Final = b"X-Service-Body"
 
 
 class Refusal(msgspec.Struct, frozen=True):
@@ -77,7 +79,9 @@ TOO_MUCH_HELD = Refusal(
 )
 UPSTREAM_FAILED = Refusal(502, "upstream_failed", "The upstream could not be reached or sent an invalid response.")
 UPSTREAM_ENCODED = Refusal(
-    502, "upstream_encoded", "The upstream used a content encoding that the proxy did not request and cannot check."
+    502,
+    "upstream_encoded",
+    "The upstream's body has an encoding that the proxy cannot check; status and headers are the upstream's.",
 )
 UPSTREAM_SLOW = Refusal(504, "upstream_timeout", "The upstream did not respond in time.")
 UNAVAILABLE = Refusal(

@@ -45,6 +45,7 @@ from mitmproxy.proxy.utils import ReceiveBuffer
 
 from proxy_addon import refuse
 from proxy_addon.admission import MAX_INJECTED_BODY
+from proxy_addon.decode import BadCoding
 from proxy_addon.exchange import Exchange, Form, Limits, Ticket
 from proxy_addon.fragmentation import TooFragmented
 from proxy_addon.frames import BadFrame, MaskedFrames
@@ -124,6 +125,16 @@ class Stream(HttpStream):
         super().__init__(context, stream_id)
         self._handler = handler
         self._mode = mode
+        # Of a coded answer: everything has come; a turn was asked for to decode the rest of it.
+        self._whole = self._waking = False
+
+    def _handle_event(self, event: events.Event) -> Commands:
+        if isinstance(event, events.Wakeup):
+            self._waking = False
+            if self.server_state == self.state_stream_response_body:
+                yield from self._decode(b"")
+        else:
+            yield from super()._handle_event(event)
 
     # ---- the request
 
@@ -264,6 +275,9 @@ class Stream(HttpStream):
             return
         if exchange.http10:
             response.headers.pop("transfer-encoding", None)
+        if exchange.replaced is not None:
+            yield from self._replace_body(response, exchange.replaced)
+            return
         last = exchange.agent_closes or self._handler.closing
         if last or self._handler.peer.requests >= _MAX_REQUESTS_PER_CONNECTION:
             response.headers["Connection"] = "close"
@@ -275,23 +289,59 @@ class Stream(HttpStream):
     def state_stream_response_body(self, event: events.Event) -> Commands:
         """Pass the answer's body on, masked, as it comes."""
         exchange = self.exchange
-        if isinstance(event, ResponseData):
-            exchange.allow(self._handler.limits.idle_seconds)
-            data = exchange.masker.feed(event.data) if exchange.masker is not None else event.data
-            exchange.response_bytes += len(data)
-            if data:
-                yield SendHttp(ResponseData(self.stream_id, data), self.context.client)
-        elif isinstance(event, ResponseEndOfMessage):
-            rest = exchange.masker.end() if exchange.masker is not None else b""
-            if rest:
-                exchange.response_bytes += len(rest)
-                yield SendHttp(ResponseData(self.stream_id, rest), self.context.client)
-            self.server_state = self.state_done
-            if self.client_state == self.state_done:
-                yield from self.flow_done()
-            else:
-                # Answered before the request was over: the rest of it is of no use to anybody.
-                yield from self._answered_early()
+        exchange.allow(self._handler.limits.idle_seconds)
+        if isinstance(event, ResponseEndOfMessage):
+            self._whole = True
+        if exchange.decoder is not None:
+            yield from self._decode(event.data if isinstance(event, ResponseData) else b"")
+        elif isinstance(event, ResponseData):
+            yield from self._send_on(event.data)
+        elif self._whole:
+            yield from self._end_answer()
+
+    def _decode(self, data: bytes) -> Commands:
+        """Decode as much as one turn may, and ask for another one if that is not all."""
+        exchange, decoder = self.exchange, self.exchange.decoder
+        assert decoder is not None  # noqa: S101 - the callers looked
+        exchange.allow(self._handler.limits.idle_seconds)
+        try:
+            plain = decoder.feed(data)
+            over = self._whole and not decoder.unread
+            if over:
+                decoder.end()
+        except BadCoding:
+            yield from self.fail(refuse.UPSTREAM_ENCODED)
+            return
+        grown, decoder.counted = decoder.memory - decoder.counted, decoder.memory
+        if grown and (lack := self._handler.hold(exchange, grown)) is not None:
+            yield from self.fail(lack)
+            return
+        yield from self._send_on(plain)
+        if decoder.unread and not self._waking:
+            self._waking = True
+            yield commands.RequestWakeup(0)
+        elif over and not self._waking:
+            yield from self._end_answer()
+
+    def _send_on(self, plain: bytes) -> Commands:
+        exchange = self.exchange
+        data = exchange.masker.feed(plain) if exchange.masker is not None else plain
+        exchange.response_bytes += len(data)
+        if data:
+            yield SendHttp(ResponseData(self.stream_id, data), self.context.client)
+
+    def _end_answer(self) -> Commands:
+        exchange = self.exchange
+        rest = exchange.masker.end() if exchange.masker is not None else b""
+        if rest:
+            exchange.response_bytes += len(rest)
+            yield SendHttp(ResponseData(self.stream_id, rest), self.context.client)
+        self.server_state = self.state_done
+        if self.client_state == self.state_done:
+            yield from self.flow_done()
+        else:
+            # Answered before the request was over: the rest of it is of no use to anybody.
+            yield from self._answered_early()
 
     def _answered_early(self) -> Commands:
         self.client_state = self.state_errored
@@ -307,7 +357,7 @@ class Stream(HttpStream):
         assert response is not None  # noqa: S101 - the answer has ended
         if response.status_code == 101:
             self.child_layer = Relay(self.context, self._handler, self.exchange)
-            self._handle_event = self.passthrough
+            self._handle_event = self.passthrough  # type: ignore[method-assign]
             yield from self.child_layer.handle_event(events.Start())
         else:
             self.flow.live = False
@@ -391,11 +441,25 @@ class Stream(HttpStream):
     def refuse(self, refusal: Refusal) -> Commands:
         """Answer ourselves, at once. What is still to come of the request is dropped, and then the connection."""
         exchange = self.exchange
-        exchange.refusal, exchange.status, exchange.answered = refusal, refusal.status, True
-        whole = self.client_state == self.state_done or not self.flow.metadata.get("has_body")
+        exchange.refusal = refusal
         # Where a request could be read in two ways, so could whatever follows it.
-        last = not whole or exchange.agent_closes or self._handler.closing or refusal.code == refuse.MALFORMED.code
-        response = _response_of(refusal, exchange.request_id, close=last)
+        doubtful = refusal.code == refuse.MALFORMED.code
+        yield from self._say(_response_of(refusal, exchange.request_id), doubtful=doubtful)
+
+    def _replace_body(self, response: http.Response, refusal: Refusal) -> Commands:
+        """Pass the head on with a body of our own, and let go of the upstream's."""
+        yield from self._drop_upstream()
+        body = refuse.body_of(refusal, self.exchange.request_id)
+        response.data.http_version, response.data.content = b"HTTP/1.1", body
+        response.headers["Content-Length"] = str(len(body))
+        yield from self._say(response, doubtful=False)
+
+    def _say(self, response: http.Response, *, doubtful: bool) -> Commands:
+        exchange = self.exchange
+        exchange.status, exchange.answered = response.status_code, True
+        whole = self.client_state == self.state_done or not self.flow.metadata.get("has_body")
+        if not whole or exchange.agent_closes or self._handler.closing or doubtful:
+            response.headers["Connection"] = "close"
         self.flow.response = response
         self.client_state = self.server_state = self.state_errored
         self.flow.live = False
@@ -411,7 +475,7 @@ class Stream(HttpStream):
             yield commands.CloseConnection(self.context.client)
 
 
-def _response_of(refusal: Refusal, request_id: str, *, close: bool) -> http.Response:
+def _response_of(refusal: Refusal, request_id: str) -> http.Response:
     body = refuse.body_of(refusal, request_id)
     headers = [
         (b"Content-Type", b"application/json"),
@@ -419,7 +483,6 @@ def _response_of(refusal: Refusal, request_id: str, *, close: bool) -> http.Resp
         (b"X-Request-Id", request_id.encode()),
         (refuse.ERROR, refusal.code.encode()),
         *refusal.headers,
-        *([(b"Connection", b"close")] if close else []),
     ]
     now = time.time()  # noqa: TID251 - the library wants it so
     reason = status_codes.RESPONSES.get(refusal.status, "Refused").encode()

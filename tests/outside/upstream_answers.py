@@ -4,11 +4,14 @@ import asyncio
 import base64
 import gzip
 import hashlib
+import zlib
 from collections.abc import Awaitable, Callable
 from typing import Any
 from urllib.parse import quote
 
+import brotli
 import msgspec
+import zstandard
 
 from tests.outside.upstream_server import Goodbye, Visit
 
@@ -406,18 +409,51 @@ async def switch(visit: Visit) -> None:
     raise Goodbye
 
 
-@at("/gzip")
-async def compressed(visit: Visit) -> None:
-    """Compressed, whatever was asked for."""
-    body = gzip.compress(visit.credential.encode())
-    await visit.answer(body, content_type="text/plain", content_encoding="gzip")
+ENCODERS: dict[str, Callable[[bytes], bytes]] = {
+    "gzip": gzip.compress,
+    "x-gzip": gzip.compress,
+    "deflate": zlib.compress,
+    "br": brotli.compress,
+    "zstd": zstandard.compress,
+}
 
 
-@at("/gzip-transfer")
-async def compressed_transfer(visit: Visit) -> None:
+@at("/coded")
+async def content_codings(visit: Visit) -> None:
+    """The credential and `zeros` zeros in the codings that were asked for, whatever the request accepts.
+
+    `frame` says where it ends: by length, chunks or the connection; `named` says what the header calls it.
+    """
+    names = visit.query.get("codings", "gzip").split(",")
+    body = f"before <{visit.credential}> after".encode() + b"0" * visit.number("zeros", 0)
+    for name in names:
+        body = ENCODERS.get(name, bytes)(body)
+    body = body[: visit.number("cut", len(body))]
+    headers = {"content_encoding": visit.query.get("named", ", ".join(names)), "content_type": "text/plain"}
+    headers |= {"etag": '"whole"', "vary": "Accept-Encoding", "x_own": "kept", "content_md5": "bWQ1"}
+    status, frame = visit.number("status", 200), visit.query.get("frame", "length")
+    if frame == "length" or visit.method == "HEAD":
+        await visit.head(status, **headers, content_length=str(len(body)))
+    elif frame == "chunks":
+        await visit.head(status, **headers, transfer_encoding="chunked")
+    else:
+        await visit.head(status, **headers)
+    if visit.method == "HEAD" or status in (204, 304):
+        return
+    piece = visit.number("piece", 16384)
+    for at in range(0, len(body), piece):
+        await (visit.chunk if frame == "chunks" else visit.send)(body[at : at + piece])
+    if frame == "chunks":
+        await visit.chunk(b"")
+    if frame == "close":
+        raise Goodbye
+
+
+@at("/coded-transfer")
+async def coded_transfer(visit: Visit) -> None:
     """Compressed as a transfer coding."""
-    await visit.head(content_type="text/plain", transfer_encoding="gzip, chunked")
-    await visit.chunk(gzip.compress(visit.credential.encode()))
+    await visit.head(content_type="text/plain", transfer_encoding="gzip, chunked", etag='"whole"')
+    await visit.chunk(gzip.compress(f"before <{visit.credential}> after".encode()))
     await visit.chunk(b"")
 
 

@@ -32,7 +32,7 @@ from custody.credentials.target import parse_target
 from custody.credentials.types import InjectAs, RouteFields
 from custody.kit.errors import CustodyError
 from custody.kit.jwt import BadToken, TokenKeys
-from proxy_addon import addon, admission, agent_token, inject, into_body
+from proxy_addon import admission, agent_token, decode, inject, into_body
 from proxy_addon.chunks import Chunks
 from proxy_addon.frames import MaskedFrames
 from proxy_addon.mask import Masker, Needles, mask_header, needles, unreadable
@@ -445,7 +445,7 @@ PARSERS: dict[str, Callable[[str], object]] = {
     "a form of parts": lambda text: _into("multipart/form-data; boundary=a", text),
     "parts of a form": lambda text: _into("multipart/form-data; boundary=a", f"--a\r\n{text}\r\n--a--"),
     "the type of a form": lambda text: _into(f"multipart/form-data; {text}", "--a--"),
-    "a coding": lambda text: addon._is_encoded(http.Response.make(200, b"", {"Content-Encoding": text})),
+    "a coding": lambda text: decode.codings_in([text]),
     "a bearer token": lambda text: agent_token.forward_token(
         [(b"Proxy-Authorization", b"Bearer " + text.encode("latin-1"))]
     ),
