@@ -30,6 +30,9 @@ MAX_CHARACTERS: Final = 16 * 1024
 MIN_RSA_BITS: Final = 2048
 MAX_RSA_BITS: Final = 8192
 RSA_EXPONENT: Final = 65_537
+# As Keycloak and metadata have it: the base64 alone.
+_BARE = re.compile(r"[A-Za-z0-9+/=\s]++\Z")
+_LINE: Final = 64
 _PEM = re.compile(
     r"-----BEGIN CERTIFICATE-----[ \t]*+\r?\n([A-Za-z0-9+/=\r\n]++)-----END CERTIFICATE-----\s*+\Z",
 )
@@ -59,6 +62,34 @@ def read_certificates(pems: Sequence[str]) -> tuple[Certificate, ...]:
     return tuple(_read(f"idpCertPems[{place}]", pem) for place, pem in enumerate(pems))
 
 
+def read_usable(pems: Sequence[str]) -> tuple[Certificate, ...]:
+    """Those of stored certificates that can be used, at least one; IdpCertificateInvalid says why the first cannot.
+
+    Each was good when it was stored. One that a later release refuses does not keep the others from verifying.
+    """
+    if not 1 <= len(pems) <= MAX_CERTIFICATES:
+        return read_certificates(pems)
+    found: list[Certificate] = []
+    refused: IdpCertificateInvalid | None = None
+    for pem in pems:
+        try:
+            found += read_certificates([pem])
+        except IdpCertificateInvalid as problem:
+            refused = refused or problem
+    if not found:
+        raise refused or IdpCertificateInvalid
+    return tuple(found)
+
+
+def write_pem(text: str) -> str:
+    """A certificate that is sent as base64 alone, as PEM; any other text as it is."""
+    if not text.strip() or not _BARE.match(text):
+        return text
+    plain = "".join(text.split())
+    lines = "\n".join(plain[at : at + _LINE] for at in range(0, len(plain), _LINE))
+    return f"-----BEGIN CERTIFICATE-----\n{lines}\n-----END CERTIFICATE-----\n"
+
+
 def _read(where: str, pem: str) -> Certificate:
     if len(pem) > MAX_CHARACTERS:
         raise IdpCertificateInvalid(f"{where} is longer than {MAX_CHARACTERS // 1024} KiB; send one certificate only.")
@@ -70,7 +101,8 @@ def _read(where: str, pem: str) -> Certificate:
     if match is None:
         raise IdpCertificateInvalid(
             f"{where} must be exactly one block from -----BEGIN CERTIFICATE----- to -----END CERTIFICATE-----, with "
-            "the base64 between them on lines of its own; send several certificates as several texts."
+            "the base64 between them on lines of its own, or that base64 alone; send several certificates as several "
+            "texts."
         )
     try:
         der = binascii.a2b_base64(re.sub(r"[\r\n]", "", match[1]), strict_mode=True)

@@ -5,7 +5,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from custody.identity.saml_certificates import MAX_CERTIFICATES, read_certificates
+from custody.identity.saml_certificates import MAX_CERTIFICATES, read_certificates, write_pem
 from custody.identity.saml_groups import MAX_MAPPINGS, GroupMapping, check_mappings
 from custody.kit.described import described
 from custody.kit.errors import Invalid
@@ -33,7 +33,7 @@ class SamlConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     ]
     idp_cert_pems: Annotated[
         Annotated[tuple[Annotated[str, Meta(max_length=16_384)], ...], Meta(max_length=MAX_CERTIFICATES)],
-        described("Certificates that it signs with, each as PEM: one to five."),
+        described("Certificates that it signs with, each as PEM or as its base64 alone: one to five."),
     ]
     email_attribute: Annotated[
         Attribute | None, described("The attribute with the e-mail address; without it the usual ones are tried.")
@@ -54,6 +54,7 @@ def check(config: SamlConfig, *, public_url: str) -> SamlConfig:
         check_url(config.idp_sso_url, public_url=public_url)
     except NotOutside as problem:
         raise InvalidSaml(f"idpSsoUrl: {problem.sentence}", fields=["idpSsoUrl"]) from None
-    read_certificates(config.idp_cert_pems)
+    pems = tuple(map(write_pem, config.idp_cert_pems))
+    read_certificates(pems)
     check_mappings(config.group_role_mappings)
-    return config
+    return msgspec.structs.replace(config, idp_cert_pems=pems)

@@ -15,6 +15,7 @@ from custody.identity.xml_tree import Element, has_text
 
 PROTOCOL: Final = "urn:oasis:names:tc:SAML:2.0:protocol"
 ASSERTION: Final = "urn:oasis:names:tc:SAML:2.0:assertion"
+BEARER: Final = "urn:oasis:names:tc:SAML:2.0:cm:bearer"
 _STATUS: Final = "urn:oasis:names:tc:SAML:2.0:status:"
 _NAMESPACES: Final = {"p": PROTOCOL, "a": ASSERTION, "d": DSIG}
 # The attributes without a prefix that each may have; of those that are not listed, any.
@@ -35,7 +36,11 @@ _ATTRIBUTES: Final[dict[str, tuple[str, ...]]] = {
 
 
 class Parts(msgspec.Struct, frozen=True):
-    """The elements of a response that has the expected shape."""
+    """The elements of a response that has the expected shape.
+
+    An assertion may be confirmed in several ways, of which one suffices (SAML core, 2.4): `confirmation` is the one
+    that is looked at, and `confirmations` are those of the bearer with their data.
+    """
 
     response: Element
     response_issuer: Element | None
@@ -46,6 +51,7 @@ class Parts(msgspec.Struct, frozen=True):
     name_id: Element
     confirmation: Element
     confirmation_data: Element
+    confirmations: tuple[tuple[Element, Element], ...]
     conditions: Element
     authentications: tuple[Element, ...]
     attributes: tuple[Element, ...]
@@ -105,9 +111,12 @@ def parts_of(response: Element) -> Parts:
         "a:AttributeStatement*",
         "a:AuthnStatement*",
     )
-    name_id, confirmation = _children(subject[0], "a:Subject", "a:NameID", "a:SubjectConfirmation")
-    (data,) = _children(confirmation[0], "a:SubjectConfirmation", "a:SubjectConfirmationData")
-    _children(data[0], "a:SubjectConfirmationData")
+    name_id, confirmations = _children(subject[0], "a:Subject", "a:NameID", "a:SubjectConfirmation+")
+    # Of the others nothing is read, so they may be anything that can stand anywhere. Without a bearer one is refused.
+    bearers = [one for one in confirmations if one.get("Method") == BEARER] or confirmations[:1]
+    pairs = [(one, _children(one, "a:SubjectConfirmation", "a:SubjectConfirmationData")[0][0]) for one in bearers]
+    for _, data in pairs:
+        _children(data, "a:SubjectConfirmationData")
     for one in (*first, *last):
         _children(one, "a:AuthnStatement", "a:SubjectLocality?", "a:AuthnContext")
     return Parts(
@@ -118,8 +127,9 @@ def parts_of(response: Element) -> Parts:
         issuer=inner[0],
         signature=own[0] if own else None,
         name_id=name_id[0],
-        confirmation=confirmation[0],
-        confirmation_data=data[0],
+        confirmation=pairs[0][0],
+        confirmation_data=pairs[0][1],
+        confirmations=tuple(pairs),
         conditions=conditions[0],
         authentications=(*first, *last),
         attributes=tuple(
@@ -147,7 +157,7 @@ def audiences_of(conditions: Element) -> list[list[str]]:
         wanted = {"AudienceRestriction": "a:Audience+", "ProxyRestriction": "a:Audience*"}.get(one.local)
         inside = _children(one, f"a:{one.local}", *([wanted] if wanted else []))
         if one.local == "AudienceRestriction":
-            found.append([audience.text or "" for audience in inside[0]])
+            found.append([audience.plain_text or "" for audience in inside[0]])
     return found
 
 

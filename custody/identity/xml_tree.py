@@ -1,8 +1,12 @@
 """The tree that strict_xml reads: elements, attributes and texts that cannot change."""
 
+import re
 from collections.abc import Mapping
 
 import msgspec
+
+# At the end only from the last character that is not white space: from every blank on it would take long.
+_PRINTED = re.compile(r"\A[ \t\r]*\n[ \t\r\n]*|(?<![ \t\r\n])[ \t\r]*\n[ \t\r\n]*\Z")
 
 
 class Attribute(msgspec.Struct, frozen=True, gc=False):
@@ -41,6 +45,14 @@ class Element(msgspec.Struct, frozen=True, eq=False, gc=False):
         if len(self.children) > 1 or (self.children and isinstance(self.children[0], Element)):
             return None
         return str(self.children[0]) if self.children else ""
+
+    @property
+    def plain_text(self) -> str | None:
+        """The text without what an indenting printer puts around it: white space with a line end in it.
+
+        Other white space stays, because it could be part of a name, and names are compared to the letter.
+        """
+        return None if self.text is None else _PRINTED.sub("", self.text)
 
     def get(self, local: str) -> str | None:
         """The value of an attribute without a prefix."""

@@ -3,10 +3,9 @@
 from typing import Final
 
 from custody.identity.saml_refusals import SamlRefused
-from custody.identity.saml_shape import Parts, audiences_of
+from custody.identity.saml_shape import BEARER, Parts, audiences_of
 from identity.saml.types import Expected
 
-_BEARER: Final = "urn:oasis:names:tc:SAML:2.0:cm:bearer"
 _ENTITY: Final = "urn:oasis:names:tc:SAML:2.0:nameid-format:entity"
 
 
@@ -15,7 +14,7 @@ def check_issuer(parts: Parts, expected: Expected) -> None:
     for issuer in (parts.issuer, parts.response_issuer):
         if issuer is None:
             continue
-        found = issuer.text
+        found = issuer.plain_text
         if found != expected.idp_entity_id or issuer.get("Format") not in (None, _ENTITY):
             raise SamlRefused(
                 "saml_issuer",
@@ -30,14 +29,14 @@ def check_issuer(parts: Parts, expected: Expected) -> None:
 def check_recipient(parts: Parts, expected: Expected) -> None:
     """Raise SamlRefused unless the bearer brings it to the address that it is for."""
     method, data = parts.confirmation.get("Method"), parts.confirmation_data
-    if method != _BEARER or data.get("NotBefore") is not None:
+    if method != BEARER or data.get("NotBefore") is not None:
         raise SamlRefused(
             "saml_confirmation",
             "recipient",
             "The assertion is not for the bearer, or says from when it may be used. The administrator of the identity "
             "provider must choose the web browser SSO profile, with the confirmation method bearer.",
-            expected=f"{_BEARER} without NotBefore",
-            found=str(method) if method != _BEARER else f"NotBefore {data.get('NotBefore')}",
+            expected=f"{BEARER} without NotBefore",
+            found=str(method) if method != BEARER else f"NotBefore {data.get('NotBefore')}",
         )
     for code, name, found in (
         ("saml_recipient", "Recipient", data.get("Recipient") or ""),

@@ -41,7 +41,7 @@ class NameId(msgspec.Struct, frozen=True):
 
 def name_id_of(element: Element) -> NameId:
     """The NameID, or SamlRefused where it could not be told from another one."""
-    value, kind = element.text, element.get("Format") or UNSPECIFIED
+    value, kind = element.plain_text, element.get("Format") or UNSPECIFIED
     if len(kind) > MAX_FORMAT:
         raise SamlRefused(
             "saml_name_id",
@@ -69,7 +69,7 @@ def attributes_of(elements: tuple[Element, ...]) -> tuple[dict[str, tuple[str, .
     unreadable: set[str] = set()
     for one in elements:
         name = one.get("Name")
-        values = [child.text for child in one.elements]
+        values = [child.plain_text for child in one.elements]
         if not name or has_text(one) or any(not _is_value(child) for child in one.elements):
             raise SamlRefused(
                 "saml_shape",
@@ -103,13 +103,17 @@ def email_of(name_id: NameId, attributes: Attributes, named: str | None) -> tupl
                 "The assertion has no e-mail address: the administrator of the identity provider must send one.",
             )
         where, values = f"The attribute {present}", attributes[present]
-    if len(values) != 1:
-        return None, f"{where} has {len(values)} values, and must have exactly one e-mail address."
+    # An address has no blanks, so those around it are of a printer or a person who typed them.
+    addresses = [value.strip(" \t\n") for value in values]
     try:
-        normalised_email(values[0])
+        different = {normalised_email(address) for address in addresses}
     except BadEmailAddress:
-        return None, f"{where} is no e-mail address such as name@example.com: {shown(values[0])}"
-    return values[0], ""
+        different = set(addresses)
+        if len(different) == 1:
+            return None, f"{where} is no e-mail address such as name@example.com: {shown(values[0])}"
+    if len(different) != 1:
+        return None, f"{where} has {len(different)} values, and must have exactly one e-mail address."
+    return addresses[0], ""
 
 
 def groups_of(attributes: Attributes, named: str | None) -> tuple[tuple[str, ...], list[str]]:

@@ -9,15 +9,17 @@ import binascii
 import re
 from typing import Final
 
-from custody.identity.saml_certificates import Certificate, IdpCertificateInvalid, read_certificates
-from custody.identity.saml_refusals import SamlRefused
+import msgspec
+
+from custody.identity.saml_certificates import Certificate, IdpCertificateInvalid, read_usable
+from custody.identity.saml_refusals import NAMES, SamlRefused
 from custody.identity.saml_shape import Parts, check_response, check_status, parts_of
 from custody.identity.saml_signature import verify
 from custody.identity.xml_tree import Element
 from identity.saml.addressing import check_audience, check_issuer, check_recipient, check_request
 from identity.saml.attributes import TRANSIENT, attributes_of, email_of, groups_of, name_id_of
 from identity.saml.strict_xml import read
-from identity.saml.times import check_times
+from identity.saml.times import Times, check_times
 from identity.saml.types import Assertion, Expected
 from identity.saml.xml_text import MAX_BYTES, XmlRefused
 
@@ -52,9 +54,7 @@ def read_response(content: bytes, expected: Expected) -> Assertion:
     parts = parts_of(response)
     warnings = _check_signatures(parts, expected)
     check_issuer(parts, expected)
-    check_recipient(parts, expected)
-    check_request(parts, expected)
-    times = check_times(parts, expected.now)
+    times = _check_confirmations(parts, expected)
     check_audience(parts, expected)
     if times.authn_instant is None:
         raise _no_authentication()
@@ -92,11 +92,25 @@ def _read(content: bytes) -> Element:
         ) from None
 
 
+def _check_confirmations(parts: Parts, expected: Expected) -> Times:
+    """The times by the first confirmation that holds; where none does, the refusal of the one that came furthest."""
+    refused: list[SamlRefused] = []
+    for confirmation, data in parts.confirmations:
+        one = msgspec.structs.replace(parts, confirmation=confirmation, confirmation_data=data)
+        try:
+            check_recipient(one, expected)
+            check_request(one, expected)
+            return check_times(one, expected.now)
+        except SamlRefused as problem:
+            refused.append(problem)
+    raise max(refused, key=lambda problem: NAMES.index(problem.check))
+
+
 def _check_signatures(parts: Parts, expected: Expected) -> list[str]:
     if parts.signature is None:
         raise _no_signature(parts)
     try:
-        certificates = read_certificates(expected.certificates)
+        certificates = read_usable(expected.certificates)
     except IdpCertificateInvalid as invalid:
         raise SamlRefused(
             "saml_certificates",

@@ -47,7 +47,10 @@ def check_times(parts: Parts, now: datetime) -> Times:
     session = min(sessions, default=None)
     if session is not None and session <= now:
         raise _refusal("saml_session_ended", "is of a session that has ended", f"after {now}", session)
-    return Times(min(*ends, issued + MAX_AGE) + SKEW, min(signed_in, default=None), session)
+    if len(parts.confirmations) > 1:
+        # By another one the assertion could be accepted later than by this.
+        ends = _optional(parts.conditions, "NotOnOrAfter")
+    return Times(min([*ends, issued + MAX_AGE]) + SKEW, min(signed_in, default=None), session)
 
 
 def _optional(element: Element, name: str) -> list[datetime]:

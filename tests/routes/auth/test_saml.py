@@ -1,7 +1,9 @@
 """Sign-in by a tenant's SAML provider, from the login route to the session. What an answer may say: tests/rules."""
 
 import asyncio
+from base64 import b64encode
 from contextlib import closing
+from copy import deepcopy
 from typing import Any
 
 import asyncpg
@@ -17,7 +19,7 @@ from tests.fixtures.server import Service
 from tests.fixtures.sign_on import HTML, refusal, said, verified_domain
 from tests.outside.authenticator import Authenticator
 from tests.outside.dns_server import DnsServer
-from tests.outside.saml_answers import PERSISTENT, SAML, TRANSIENT, key
+from tests.outside.saml_answers import PERSISTENT, SAML, TRANSIENT, key, signed, the
 from tests.outside.smtp_server import Mailbox
 from tests.routes.tenants.makers import held, somebody_waits
 
@@ -83,6 +85,61 @@ def test_a_configuration_is_shown_as_it_was_sent(saml: SamlTenant) -> None:
     assert sent.items() <= answer.items()
     assert sent.items() <= shown.items()
     assert shown["serviceProvider"]["acsUrl"].endswith(f"/auth/saml/{saml.tenant}/acs")
+
+
+def test_a_certificate_may_be_sent_as_base64_alone(saml: SamlTenant) -> None:
+    bare = b64encode(saml.key.der).decode()
+
+    answer = saml.put(idpCertPems=[bare])
+
+    assert answer.status_code == 200, answer.text
+    assert answer.json()["data"]["certificates"] == saml.put().json()["data"]["certificates"]
+    assert saml.put(idpCertPems=[bare]).json()["data"]["idpCertPems"][0].startswith("-----BEGIN CERTIFICATE-----\n")
+    with saml.flow() as flow:
+        assert "code" in said(flow.arrive())
+    for wrong in (bare[:-8], f"{bare}\n{bare}", b64encode(key("rsa1024").der).decode()):
+        refused = saml.put(idpCertPems=[wrong])
+        assert (refused.status_code, refused.json()["data"]["code"]) == (400, "idp_certificate_invalid")
+
+
+def indent(tree: Any) -> Any:
+    """An answer with each text on a line of its own, as an indenting printer leaves it."""
+    for one in tree.iter("{*}Issuer", "{*}Audience", "{*}NameID", "{*}AttributeValue"):
+        one.text = f"\n          {one.text}\n        "
+    return tree
+
+
+def test_an_answer_of_an_indenting_printer_signs_the_same_person_in(saml: SamlTenant) -> None:
+    address = saml.address()
+    people = []
+    for change in (lambda tree: tree, indent):
+        with saml.flow() as flow:
+            flow.leave()
+            tree = change(flow.answer(name_id=address, attributes={"email": [address, address]}).tree())
+            code = said(flow.bring(signed(tree, saml.key)))["code"]
+            people.append(flow.exchange(code).json()["data"]["user"]["id"])
+
+    assert people[0] == people[1]
+
+
+@pytest.mark.parametrize("right", [True, False])
+def test_one_of_several_confirmations_suffices_and_an_assertion_works_once_by_all(
+    saml: SamlTenant, right: bool
+) -> None:
+    with saml.flow() as flow:
+        flow.leave()
+        tree = flow.answer().tree()
+        first = the(tree, "SubjectConfirmation")
+        other = deepcopy(first)
+        the(other, "SubjectConfirmationData").set("Recipient", "https://elsewhere.example.com/acs")
+        if not right:
+            the(first, "SubjectConfirmationData").set("InResponseTo", "_another")
+        first.addprevious(other)
+        answer = flow.bring(signed(tree, saml.key))
+
+    assert ("code" in said(answer)) is right
+    if not right:
+        assert refusal(answer) == "saml_request_mismatch"
 
 
 def test_a_provider_that_is_off_or_absent_sends_nobody_anywhere(saml: SamlTenant) -> None:

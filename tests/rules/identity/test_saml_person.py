@@ -45,14 +45,16 @@ def test_the_configured_attribute_is_the_only_one_that_is_read() -> None:
     "values",
     [
         ["ann@example.com", "eve@example.com"],
-        ["ann@example.com", "ann@example.com"],
+        ["ann@example.com", "ann@example.com", "eve@example.com"],
+        ["ann@example.com", ""],
         [],
         [""],
         ["ann@example.com@evil.example"],
         ["=?utf-8?q?=76ictim?=@example.com"],
         ["ann@ex\N{CYRILLIC SMALL LETTER A}mple.com"],
-        ["ann@example.com\n"],
-        [" ann@example.com"],
+        ["ann@example.com\n eve@example.com"],
+        ["ann @example.com"],
+        ["ann@example.com\u00a0"],
         ["ann@example.com\x7f"],
         ["Ann <ann@example.com>"],
     ],
@@ -64,6 +66,30 @@ def test_an_attribute_that_is_not_exactly_one_address_gives_none_and_says_why(va
     assert email is None
     assert missing.startswith("The attribute email ")
     assert missing.isprintable()
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        ["ann@example.com\n"],
+        ["\n      ann@example.com\n    "],
+        [" ann@example.com\t"],
+        ["ann@example.com", "ann@example.com"],
+        ["ann@example.com", "\n  Ann@Example.com"],
+    ],
+)
+def test_one_address_is_one_however_it_is_printed_and_repeated(values: list[str]) -> None:
+    assert address(NAMELESS.but(attributes={"email": values})) == ("ann@example.com", "")
+    assert address(NAMELESS.but(attributes={"work": values}), email_attribute="work") == ("ann@example.com", "")
+
+
+def test_an_indented_name_id_and_group_are_what_they_are_without_it() -> None:
+    plain = accepted(GENUINE.but(attributes={"groups": ["staff"]}))
+    printed = accepted(GENUINE.but(name_id="\n        ann@example.com\n      ", attributes={"groups": ["\n  staff\n"]}))
+
+    assert (printed.name_id, printed.email, printed.groups) == (plain.name_id, plain.email, plain.groups)
+    # Blanks alone may be part of a group's name, which is then another group.
+    assert accepted(GENUINE.but(attributes={"groups": [" staff", "staff "]})).groups == (" staff", "staff ")
 
 
 # S35

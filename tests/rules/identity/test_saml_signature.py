@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.hashes import SHA256
 from signxml import CanonicalizationMethod, SignatureMethod, XMLSigner
 
-from custody.identity.saml_certificates import IdpCertificateInvalid, read_certificates
+from custody.identity.saml_certificates import IdpCertificateInvalid, read_certificates, write_pem
 from identity.saml.response import read_response
 from tests.outside import saml_answers as saml
 from tests.rules.identity.test_saml_response import EXPECTED, GENUINE, KEY, NOW, refused
@@ -234,7 +234,7 @@ def test_each_of_five_certificates_is_tried_and_a_removed_one_is_not() -> None:
     [
         (),
         (KEY.certificate,) * 6,
-        (KEY.certificate, saml.key("rsa1024").certificate),
+        (saml.key("rsa1024").certificate,) * 2,
         (saml.key("rsa-e3").certificate,),
         (saml.key("k1").certificate,),
         ("",),
@@ -256,6 +256,27 @@ def test_a_certificate_shows_its_subject_its_end_and_its_fingerprint() -> None:
 
 
 BLOCK = b64encode(KEY.der).decode()
+
+
+@pytest.mark.parametrize(
+    "text", [BLOCK, f" {BLOCK}\n", "\r\n".join(BLOCK[at : at + 76] for at in range(0, len(BLOCK), 76))]
+)
+def test_base64_alone_is_written_as_pem(text: str) -> None:
+    (found,) = read_certificates([write_pem(text)])
+
+    assert found.fingerprint == sha256(KEY.der).hexdigest()
+    assert [write_pem(other) for other in (KEY.certificate, "", " ", "a;b")] == [KEY.certificate, "", " ", "a;b"]
+
+
+def test_a_stored_certificate_that_can_no_longer_be_used_is_left_out() -> None:
+    weak = saml.key("rsa1024").certificate
+
+    for certificates in ((weak, KEY.certificate), (KEY.certificate, weak)):
+        assert read_response(GENUINE.signed(KEY), msgspec.structs.replace(EXPECTED, certificates=certificates))
+    alone = msgspec.structs.replace(EXPECTED, certificates=(weak,))
+    assert refused(GENUINE.signed(saml.key("rsa1024")), alone).code == "saml_certificates"
+
+
 # S21, S24
 UNUSABLE = {
     "private key": (KEY.pem.decode(), "private key"),
@@ -265,7 +286,7 @@ UNUSABLE = {
     "two certificates": (KEY.certificate * 2, "exactly one block"),
     "text in front": ("subject=CN\n" + KEY.certificate, "exactly one block"),
     "text behind": (KEY.certificate + "x", "exactly one block"),
-    "only base64": (BLOCK, "exactly one block"),
+    "only base64, with more": (f"{BLOCK};", "exactly one block"),
     "public key": ("-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----", "exactly one block"),
     "no certificate": ("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----", "export it again"),
     "bad base64": ("-----BEGIN CERTIFICATE-----\nAAA\n-----END CERTIFICATE-----", "export it again"),
