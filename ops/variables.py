@@ -40,6 +40,7 @@ KNOWN: Final[dict[str, kinds.Kind]] = {
     "SERVICE_PROXY_PORT": kinds.PORT,
     "SERVICE_PROXY_WORKERS": kinds.number(1, 64),
     "SERVICE_PROXY_WORKER": kinds.number(0, 1023),
+    "SERVICE_PROXY_PUBLIC_URL": kinds.url("http", "https"),
     "SERVICE_PROXY_ALIASES": kinds.ALIASES,
     "SERVICE_PROXY_ALLOW_PRIVATE_HOSTS": kinds.HOSTS,
     "SERVICE_PROXY_EXTRA_CA_FILE": kinds.CERTIFICATES,

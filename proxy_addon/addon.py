@@ -104,7 +104,9 @@ class Addon:
             masked = [(name, value) for name, value in masked if name.lower() != b"transfer-encoding"]
         removed: list[str] = []
         if exchange.origin is not None:
-            masked, removed = origin.confine(masked, exchange.origin, lambda text: mask_text(text, exchange.needles))
+            masked, removed = origin.confine(
+                masked, exchange.origin, lambda text: mask_text(text, exchange.needles), response.status_code
+            )
         masked.append((b"X-Service-Request-Id", exchange.request_id.encode()))
         if upgraded and exchange.offered is not None and not any(name.lower() == OFFERS for name, _ in masked):
             # A browser ends a websocket for which none of the subprotocols that it offered was chosen.

@@ -205,7 +205,7 @@ class Admission:
             # A plain request goes out as HTTPS.
             return msgspec.structs.replace(target, port=443) if target.port == 80 else target
         prefix, target = self._of_path(_text(arrived.path))
-        exchange.origin = origin_of(prefix, target, arrived.headers)
+        exchange.origin = origin_of(prefix, target, arrived.headers, self._settings.public_url)
         return target
 
     def _of_path(self, raw: str) -> tuple[str, Target]:

@@ -3,14 +3,15 @@
 In the gateway form every upstream answers from the proxy's own host, so a client follows a redirect from one to the
 other with its token, and keeps one jar of cookies for all. Guarantees: what an upstream refers to lies beneath its own
 prefix or on another host, and its cookies are sent to its own prefix only. A reference that could be read in two ways
-is removed, for the client may read it in the other.
+is removed, for the client may read it in the other. What clients take as it is, or put behind their base address, is
+made an absolute address; only of a redirect they resolve what is relative.
 """
 
 import re
 from collections import Counter
 from collections.abc import Callable
 from typing import Final
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import msgspec
 
@@ -23,8 +24,24 @@ Headers = list[tuple[bytes, bytes]]
 MAX_LINKS: Final = 64
 # Bytes of one header after its references were resolved.
 MAX_REFERENCE: Final = 64 * 1024
-# Clients send requests to these. With the last two, Azure's clients poll a long operation.
-_REFERENCES: Final = frozenset((b"location", b"content-location", b"operation-location", b"azure-asyncoperation"))
+# Clients send requests to these. With the next two after `Location`, Azure's clients poll a long operation; to the
+# last ones Google's send an upload.
+_REFERENCES: Final = frozenset(
+    (
+        b"location",
+        b"operation-location",
+        b"azure-asyncoperation",
+        b"content-location",
+        b"odata-entityid",
+        b"x-goog-upload-url",
+        b"x-goog-upload-control-url",
+    )
+)
+# Headers of other names that end so have a reference where their value looks like one (`Location: Berlin` does not).
+_MAY_REFER: Final = (b"-location", b"-url", b"-uri", b"-link", b"-href")
+_LOOKS_LIKE_ONE = re.compile(rb"[ \t]*(?:https?:|[/\\])", re.IGNORECASE)
+_CHALLENGES: Final = frozenset((b"www-authenticate", b"authentication-info"))
+_QUOTED_URL = re.compile(rb"(?:https?:)?[/\\]{2}[^\"\\ \t,;]+", re.IGNORECASE)
 # These headers change a whole host, and all upstreams share the proxy's host: its cookies, storage, TLS and scripts.
 _HOST_WIDE: Final = frozenset(
     (
@@ -46,27 +63,51 @@ _COOKIE_ATTRIBUTE = re.compile(
     rb"(?:expires|max-age|samesite|priority)=[^\";=]*\Z|(?:secure|httponly|partitioned)\Z", re.IGNORECASE
 )
 _HTTP_PORT: Final = 80
+_REDIRECTS: Final = range(300, 400)
+_AUTHORITY = re.compile(r"(?:[a-z0-9._-]{1,253}|\[[0-9a-f:.]{2,45}\])(?::[0-9]{1,5})?", re.IGNORECASE)
 
 
 class Origin(msgspec.Struct, frozen=True):
     """The place of an upstream at the gateway: `prefix` is `/alias` or `/proxy/host`, as the agent wrote it.
 
-    `proxies` are the hosts by which the agent may know the proxy itself.
+    `proxies` are the hosts by which the agent may know the proxy itself, and `site` is what it calls it: scheme, host
+    and port, or nothing where that is not known.
     """
 
     prefix: str
     target: Target
     proxies: frozenset[str]
+    site: str = ""
 
 
-def origin_of(prefix: str, target: Target, headers: Headers) -> Origin:
-    """The origin of a request; the agent, or a load balancer in front of the proxy, tells the proxy's names."""
-    names = [value for name, value in headers if name.lower() in (b"host", b"x-forwarded-host")]
-    said = [part.strip().lower() for value in names for part in value.decode("latin-1").split(",")]
-    return Origin(prefix, target, frozenset(host.partition(":")[0].rstrip(".") for host in said) | {"localhost"})
+def origin_of(prefix: str, target: Target, headers: Headers, public_url: str = "") -> Origin:
+    """The origin of a request; the agent, or a load balancer in front of the proxy, tells the proxy's names.
+
+    Both may be believed: the answer goes back to where they came from, and to nobody else.
+    """
+    named = {name: _values_of(headers, name) for name in (b"host", b"x-forwarded-host", b"x-forwarded-proto")}
+    said = [host.lower() for name in (b"host", b"x-forwarded-host") for host in named[name]]
+    names = {host.partition(":")[0].rstrip(".") for host in said} | {"localhost"}
+    if public_url:
+        names.add(urlsplit(public_url).hostname or "")
+    return Origin(prefix, target, frozenset(names), public_url or _site(named))
 
 
-def confine(headers: Headers, origin: Origin, mask: Callable[[bytes], bytes]) -> tuple[Headers, list[str]]:
+def _values_of(headers: Headers, wanted: bytes) -> list[str]:
+    values = [value for name, value in headers if name.lower() == wanted]
+    return [part.strip() for value in values for part in value.decode("latin-1").split(",")]
+
+
+def _site(named: dict[bytes, list[str]]) -> str:
+    """The address that the agent used; of several proxies in front, each appends itself, so the first is nearest."""
+    hosts = named[b"x-forwarded-host"] or named[b"host"]
+    scheme = (named[b"x-forwarded-proto"] or ["http"])[0].lower()
+    if not hosts or not _AUTHORITY.fullmatch(hosts[0]) or scheme not in ("http", "https"):
+        return ""
+    return f"{scheme}://{hosts[0]}"
+
+
+def confine(headers: Headers, origin: Origin, mask: Callable[[bytes], bytes], status: int) -> tuple[Headers, list[str]]:
     """An answer's headers, and the names of those that were removed. What was rewritten is masked once more.
 
     At most one of each name that holds one reference is kept: of two, clients follow different ones.
@@ -79,7 +120,13 @@ def confine(headers: Headers, origin: Origin, mask: Callable[[bytes], bytes]) ->
         lower = name.lower()
         new: bytes | None = value
         if lower in _REFERENCES:
-            new = reference(value, origin) if times[lower] == 1 else None
+            is_resolved = lower == b"location" and status in _REDIRECTS
+            new = reference(value, origin, absolute=not is_resolved) if times[lower] == 1 else None
+        elif lower.endswith(_MAY_REFER):
+            new = reference(value, origin, absolute=True) if _LOOKS_LIKE_ONE.match(value) else value
+        elif lower in _CHALLENGES:
+            leads = (reference(url, origin, absolute=True) for url in _QUOTED_URL.findall(value))
+            new = None if any(url is None for url in leads) else value
         elif lower == b"link":
             new = _links(value, origin) if links <= MAX_LINKS else None
         elif lower == b"set-cookie":
@@ -93,7 +140,7 @@ def confine(headers: Headers, origin: Origin, mask: Callable[[bytes], bytes]) ->
     return kept, removed
 
 
-def reference(raw: bytes, origin: Origin) -> bytes | None:
+def reference(raw: bytes, origin: Origin, *, absolute: bool = False) -> bytes | None:
     """A reference for the agent, with a path of its own host put beneath the prefix; None for one to be removed."""
     if _CONTROL.search(raw):
         # Browsers and Node remove tabs and line ends before they parse, so the URL they follow is another one.
@@ -104,7 +151,9 @@ def reference(raw: bytes, origin: Origin) -> bytes | None:
     else:
         # Clients disagree about other schemes, and about `http:` without slashes.
         placed = None if _SCHEME.match(text) else _resolve(text, origin)
-    return None if placed is None else placed.encode()
+    if placed is None:
+        return None
+    return ((origin.site if absolute and placed.startswith("/") else "") + placed).encode()
 
 
 def _of_url(scheme: str | None, authority: str, rest: str, origin: Origin) -> str | None:
@@ -134,8 +183,6 @@ def _resolve(text: str, origin: Origin) -> str | None:
     elif not path.startswith("/"):
         path = base.path[: base.path.rindex("/") + 1] + path
     resolved = _without_dots(path)
-    if resolved is None:
-        return None
     try:
         normal_path(resolved)
     except Misspelled:
@@ -143,15 +190,14 @@ def _resolve(text: str, origin: Origin) -> str | None:
     return f"{origin.prefix}{resolved}{mark}{query}{hash_mark}{fragment}"
 
 
-def _without_dots(path: str) -> str | None:
-    """The path with its dot segments applied, or None if they lead above its root."""
+def _without_dots(path: str) -> str:
+    """The path with its dot segments applied; those that lead above its root stay there (RFC 3986, 5.4.2)."""
     kept: list[str] = []
     segments = path.split("/")[1:]
     for segment in segments:
         if segment == "..":
-            if not kept:
-                return None
-            kept.pop()
+            if kept:
+                kept.pop()
         elif segment != ".":
             kept.append(segment)
     if segments[-1] in (".", ".."):
@@ -164,7 +210,7 @@ def _links(value: bytes, origin: Origin) -> bytes | None:
     if len(parts) == 1 or any(b"<" in part or b">" in part for part in parts[::2]):
         return None
     for at in range(1, len(parts), 2):
-        placed = reference(parts[at], origin)
+        placed = reference(parts[at], origin, absolute=True)
         if placed is None:
             return None
         parts[at] = b"<" + placed + b">"

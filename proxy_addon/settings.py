@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -24,6 +25,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     worker: int
     metrics_host: str
     metrics_port: int
+    # Scheme, host and port by which agents reach the gateway, or nothing: then each request says so itself.
+    public_url: str
     aliases: dict[str, str]
     private_hosts: tuple[HostPattern, ...]
     extra_ca_file: Path | None
@@ -53,6 +56,7 @@ def read(source: Mapping[str, str] = os.environ) -> Settings:
         worker=environment.integer(source, "SERVICE_PROXY_WORKER", 0, low=0, high=1023),
         metrics_host=metrics_address.host(source),
         metrics_port=environment.port(source, "SERVICE_METRICS_PORT_PROXY", 3291),
+        public_url=_public_url(source),
         aliases=_aliases(ALIASES) | _aliases(source.get("SERVICE_PROXY_ALIASES", "")),
         private_hosts=_hosts(source.get("SERVICE_PROXY_ALLOW_PRIVATE_HOSTS", "")),
         extra_ca_file=environment.path(source, "SERVICE_PROXY_EXTRA_CA_FILE", "") if extra else None,
@@ -65,6 +69,16 @@ def read(source: Mapping[str, str] = os.environ) -> Settings:
         rate_limit_max=environment.integer(source, "SERVICE_RATE_LIMIT_MAX", 30_000, low=0, high=10**9),
         rate_limit_window_seconds=environment.integer(source, "SERVICE_RATE_LIMIT_WINDOW_SECONDS", 60, low=1),
     )
+
+
+def _public_url(source: Mapping[str, str]) -> str:
+    name = "SERVICE_PROXY_PUBLIC_URL"
+    if not source.get(name, "").strip():
+        return ""
+    found = environment.url(source, name, "")
+    if urlsplit(found).path:
+        raise environment.BadSetting(name, "must have no path: aliases and /proxy are at the root of the gateway")
+    return found
 
 
 def _aliases(text: str) -> dict[str, str]:

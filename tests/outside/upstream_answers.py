@@ -122,6 +122,14 @@ async def redirect(visit: Visit) -> None:
     await visit.answer(b"", visit.number("code", 302), **{visit.query.get("in", "location"): visit.query["to"]})
 
 
+@at("/repos/o/r/issues")
+async def pages(visit: Visit) -> None:
+    """One of three pages, with a link to the next one as GitHub writes it."""
+    page = visit.number("page", 1)
+    link = f'<https://{visit.header("host")}{visit.path}?page={page + 1}>; rel="next"'
+    await visit.answer_json([{"id": page}], **({"link": link} if page < 3 else {}))
+
+
 @at("/cookie")
 async def cookie(visit: Visit) -> None:
     """Sets a cookie as it was asked for."""

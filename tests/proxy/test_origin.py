@@ -13,6 +13,7 @@ import pytest
 import requests
 
 from tests.fixtures.proxied import Keyless
+from tests.outside import npm
 from tests.proxy.envelope import refusal
 from tests.proxy.test_real_clients import MESSAGES, ran
 
@@ -26,6 +27,7 @@ const answer = await fetch(url, options);
 console.log(JSON.stringify([answer.status, await answer.text()]));
 """
 Client = Callable[[Keyless, str, str], None]
+CLIENTS_OF_NPM = Path(npm.__file__).parent / "api_clients"
 
 
 @pytest.fixture
@@ -76,10 +78,11 @@ def test_no_client_is_led_from_one_upstream_to_another(two: Keyless, name: str, 
     for to in (AWAY, f"{two.proxy.url}{AWAY}", f"//localhost:{two.proxy.port}{AWAY}", f"../..{AWAY}", f"/\\..{AWAY}"):
         CLIENTS[name](two, redirecting(two, to, code=code), method)
 
-    # A path alone is one of the upstream's own; everything else leads nowhere.
+    # A path alone is one of the upstream's own, and so is one that leads above the root; all else leads nowhere.
     assert heard_by(two, "main") == []
     assert heard_by(two, "wrong")[1] == f"{method} {AWAY}"
-    assert len(heard_by(two, "wrong")) == 6
+    assert heard_by(two, "wrong").count(f"{method} {AWAY}") == 2
+    assert len(heard_by(two, "wrong")) == 7
 
 
 @pytest.mark.parametrize(("method", "code"), [("GET", 302), ("POST", 307)])
@@ -114,9 +117,22 @@ def test_the_clients_of_openai_and_anthropic_take_no_prompt_to_another_upstream(
     assert len(heard_by(two, "wrong")) == 2
 
 
-@pytest.mark.parametrize("header", ["refresh", "link", "content-location", "operation-location"])
+@pytest.mark.parametrize(
+    "header",
+    [
+        "refresh",
+        "link",
+        "content-location",
+        "operation-location",
+        "x-goog-upload-url",
+        "x-poll-url",
+        "www-authenticate",
+    ],
+)
 def test_other_headers_lead_nowhere_else_either(two: Keyless, header: str) -> None:
-    said = {"refresh": "0; url=%s", "link": '<%s>; rel="next"'}.get(header, "%s") % f"{two.proxy.url}{AWAY}"
+    said = {"refresh": "0; url=%s", "link": '<%s>; rel="next"', "www-authenticate": 'Bearer realm="%s"'}.get(
+        header, "%s"
+    ) % f"{two.proxy.url}{AWAY}"
 
     answer = two.gateway("wrong").get("/redirect", params={"to": said, "in": header, "code": "200"})
 
@@ -124,15 +140,61 @@ def test_other_headers_lead_nowhere_else_either(two: Keyless, header: str) -> No
     assert answer.headers["X-Service-Removed"] == header
 
 
-def test_a_link_to_the_next_page_works(two: Keyless) -> None:
+def test_requests_and_httpx_get_every_page(two: Keyless) -> None:
+    ids = []
     with requests.Session() as session:
         session.trust_env = False
         session.headers["Authorization"] = f"Bearer {two.token}"
-        said = f'<https://localhost:{two.upstream.port}/v1/items?page=2>; rel="next"'
-        first = session.get(redirecting(two, said, "up", **{"in": "link", "code": "200"}), timeout=20)
-        second = session.get(requests.compat.urljoin(first.url, first.links["next"]["url"]), timeout=20)
+        url = f"{two.proxy.url}/up/repos/o/r/issues"
+        while url:
+            page = session.get(url, timeout=20)
+            ids += [issue["id"] for issue in page.json()]
+            url = page.links.get("next", {}).get("url")
+    client, url = two.gateway(), "/repos/o/r/issues"
+    while url:
+        answer = client.get(url)
+        ids += [issue["id"] for issue in answer.json()]
+        url = answer.links.get("next", {}).get("url")
 
-    assert second.json()["target"] == "/v1/items?page=2"
+    assert ids == [1, 2, 3, 1, 2, 3]
+    assert {one.server for one in two.upstream.heard()} == {"main"}
+
+
+@pytest.mark.long
+@pytest.mark.skipif(bool(npm.missing()), reason=str(npm.missing()))
+def test_octokit_gets_every_page_and_a_file_in_a_folder(two: Keyless) -> None:
+    npm.install(CLIENTS_OF_NPM)
+    said = ran("node", str(CLIENTS_OF_NPM / "octokit.mjs"), f"{two.proxy.url}/up", two.token)
+
+    assert json.loads(said) == [[1, 2, 3], "/repos/o/r/contents/src%2Findex.ts"]
+
+
+@pytest.mark.parametrize(
+    "header", ["link", "operation-location", "azure-asyncoperation", "x-goog-upload-url", "x-poll-url"]
+)
+def test_references_that_clients_do_not_resolve_are_addresses_of_the_gateway(two: Keyless, header: str) -> None:
+    said = f"https://localhost:{two.upstream.port}/v1/next?a=b"
+    written = f"<{said}>" if header == "link" else said
+    behind = {"X-Forwarded-Host": "gate.corp, inner", "X-Forwarded-Proto": "https"}
+    query = {"to": written, "in": header, "code": "202"}
+    client = two.gateway()
+
+    direct = client.get("/redirect", params=query).headers[header].strip("<>")
+    forwarded = client.get("/redirect", params=query, headers=behind).headers[header].strip("<>")
+
+    assert direct == f"{two.proxy.url}/up/v1/next?a=b"
+    assert forwarded == "https://gate.corp/up/v1/next?a=b"
+    assert client.get(direct).json()["target"] == "/v1/next?a=b"
+
+
+def test_the_operator_may_say_what_the_gateway_is_called(two: Keyless) -> None:
+    query = urlencode({"to": "<//gate.corp/wrong/echo>, </v1/next>", "in": "link", "code": "200"})
+    own = urlencode({"to": "</v1/next>", "in": "link", "code": "200"})
+    with two.proxied.another_proxy(SERVICE_PROXY_PUBLIC_URL="https://gate.corp") as proxy:
+        answers = [two.gateway(proxy=proxy).get(f"/redirect?{asked}") for asked in (own, query)]
+
+    assert answers[0].headers["link"] == "<https://gate.corp/up/v1/next>"
+    assert "link" not in answers[1].headers
 
 
 COOKIES = [

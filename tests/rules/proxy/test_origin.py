@@ -43,6 +43,12 @@ def referred(text, where=None):
         ("/a b/\xc3\xa9", "/up/a%20b/%C3%A9"),
         ("/a%2fb//c", "/up/a%2fb//c"),
         ("/a/..//up2", "/up//up2"),
+        # RFC 3986, 5.4.2: above the root is the root.
+        ("../../../up2/x", "/up/up2/x"),
+        ("/../up2/x", "/up/up2/x"),
+        ("/v1/../../up2/x", "/up/up2/x"),
+        ("../../..", "/up/"),
+        ("/..//up2", "/up//up2"),
         ("https://api.example.com/v1", "/up/v1"),
         ("https://API.example.com:443/v1?q", "/up/v1?q"),
         ("http://api.example.com/v1", "/up/v1"),
@@ -130,10 +136,6 @@ def test_a_reference_to_another_host_without_a_scheme_gets_the_upstreams():
         "up2:/../../up2",
         "data:,x",
         # Out of the prefix.
-        "../../../up2/x",
-        "/../up2/x",
-        "/v1/../../up2/x",
-        "../../..",
         "/%2e%2e/up2",
         "/%2E./up2",
         "..%2f..%2f..%2fup2",
@@ -210,27 +212,87 @@ pieces = st.sampled_from(
 
 @given(st.lists(pieces, max_size=8).map("".join))
 def test_whatever_an_upstream_says_no_client_lands_beneath_another_prefix(said):
-    found = referred(said)
-    if found is None:
-        return
-    url = urlsplit(urljoin("http://proxy.corp:8080/up/v1/chat/x", found))
+    for absolute in (False, True):
+        found = reference(said.encode("latin-1"), origin(), absolute=absolute)
+        if found is None:
+            return
+        url = urlsplit(urljoin("http://proxy.corp:8080/up/v1/chat/x", found.decode()))
 
-    if url.hostname == "proxy.corp":
-        assert url.path.startswith("/up/")
-        assert normal_path(url.path)
-    else:
-        assert url.hostname not in ("localhost", "127.0.0.1")
-        assert found.startswith(("http://", "https://", "HTTP"))
-
-
-def kept(*headers, where=None):
-    return confine(list(headers), where or origin(), lambda text: text)
+        if url.hostname == "proxy.corp":
+            assert url.path.startswith("/up/")
+            assert normal_path(url.path)
+            assert not absolute or found.startswith(b"http://proxy.corp:8080/up/")
+        else:
+            assert url.hostname not in ("localhost", "127.0.0.1")
+            assert found.startswith((b"http://", b"https://", b"HTTP"))
 
 
-@pytest.mark.parametrize("name", [b"Location", b"content-LOCATION", b"Operation-Location", b"Azure-AsyncOperation"])
+def kept(*headers, where=None, status=302):
+    return confine(list(headers), where or origin(), lambda text: text, status)
+
+
+SITE = b"http://proxy.corp:8080"
+
+
+@pytest.mark.parametrize("name", [b"content-LOCATION", b"Operation-Location", b"Azure-AsyncOperation", b"X-Status-Url"])
 def test_headers_that_hold_a_reference_are_rewritten_or_removed(name):
-    assert kept((b"A", b"/x"), (name, b"/x")) == ([(b"A", b"/x"), (name, b"/up/x")], [])
+    assert kept((b"A", b"/x"), (name, b"/x")) == ([(b"A", b"/x"), (name, SITE + b"/up/x")], [])
     assert kept((name, b"//localhost/x"), (b"A", b"b")) == ([(b"A", b"b")], [name.lower().decode()])
+
+
+@pytest.mark.parametrize(("status", "site"), [(301, b""), (308, b""), (200, SITE), (201, SITE), (202, SITE)])
+def test_a_location_is_relative_where_clients_resolve_it(status, site):
+    assert kept((b"Location", b"x"), status=status) == ([(b"Location", site + b"/up/v1/chat/x")], [])
+
+
+@pytest.mark.parametrize("said", [b"Berlin", b"", b"FRA53-C1", b"ftp:x", b"see https://api.example.com/"])
+def test_a_header_that_is_only_named_like_a_reference_stays(said):
+    assert kept((b"X-Edge-Location", said), (b"X-Edge-Location", said))[1] == []
+    assert kept((b"X-Edge-Location", said))[0] == [(b"X-Edge-Location", said)]
+
+
+@pytest.mark.parametrize(
+    ("said", "stays"),
+    [
+        (b'Bearer realm="https://auth.example/token",service="api.example.com"', True),
+        (b'Basic realm="a // b"', True),
+        (b"Negotiate", True),
+        (b'Bearer realm="http://proxy.corp:8080/up2/x"', False),
+        (b'Bearer realm="https://auth.example/", resource_metadata="//LOCALHOST/up2"', False),
+        (b"Bearer realm=http://127.0.0.1:8080/up2", False),
+    ],
+)
+def test_a_challenge_leads_to_no_other_upstream(said, stays):
+    assert kept((b"WWW-Authenticate", said)) == (
+        ([(b"WWW-Authenticate", said)], []) if stays else ([], ["www-authenticate"])
+    )
+
+
+@pytest.mark.parametrize(
+    ("names", "public", "site"),
+    [
+        (((b"Host", b"a.corp"),), "", b"http://a.corp"),
+        (((b"Host", b"[::1]:8080"),), "", b"http://[::1]:8080"),
+        (((b"Host", b"a.corp"), (b"X-Forwarded-Proto", b"HTTPS")), "", b"https://a.corp"),
+        (
+            ((b"Host", b"a"), (b"x-forwarded-host", b"b.corp:1, c"), (b"x-forwarded-proto", b"https,http")),
+            "",
+            b"https://b.corp:1",
+        ),
+        (((b"Host", b"a.corp"),), "https://gate.corp", b"https://gate.corp"),
+        # What is no address of a site: then the reference stays relative, as in a redirect.
+        ((), "", b""),
+        (((b"Host", b"a/b"),), "", b""),
+        (((b"Host", b"a>b"),), "", b""),
+        (((b"Host", b"u@a"),), "", b""),
+        (((b"Host", b"a"), (b"X-Forwarded-Proto", b"javascript")), "", b""),
+    ],
+)
+def test_the_gateways_address_is_the_operators_or_the_requests(names, public, site):
+    where = origin_of("/up", parse_target("api.example.com", PATH), list(names), public)
+
+    assert kept((b"Content-Location", b"/x"), where=where) == ([(b"Content-Location", site + b"/up/x")], [])
+    assert not public or kept((b"Content-Location", b"https://gate.corp/up2"), where=where)[0] == []
 
 
 def test_of_two_locations_neither_is_kept():
@@ -242,7 +304,7 @@ def test_of_two_locations_neither_is_kept():
     [
         (
             b'</v1?page=2>; rel="next", <https://api.example.com/v1?page=9>; rel=last',
-            b'</up/v1?page=2>; rel="next", </up/v1?page=9>; rel=last',
+            b'<http://proxy.corp:8080/up/v1?page=2>; rel="next", <http://proxy.corp:8080/up/v1?page=9>; rel=last',
         ),
         (b"<https://docs.example/>;rel=help", b"<https://docs.example/>;rel=help"),
         (b"</a>, <http://localhost/b>", None),
@@ -273,7 +335,7 @@ def test_headers_that_apply_to_a_whole_host_are_removed(name):
 def test_rewritten_values_are_masked_again():
     headers = [(b"Location", b"/sec/x/../ret"), (b"X-Other", b"sec/ret")]
 
-    found, _ = confine(headers, origin(), lambda text: text.replace(b"sec/ret", b"*******"))
+    found, _ = confine(headers, origin(), lambda text: text.replace(b"sec/ret", b"*******"), 302)
 
     assert found == [(b"Location", b"/up/*******"), (b"X-Other", b"sec/ret")]
 
@@ -314,6 +376,8 @@ def test_a_cookie_of_an_alias_alone_goes_to_all_of_it():
 
 
 def test_an_origin_says_no_more_than_it_must():
-    assert origin() == Origin("/up", parse_target("api.example.com", PATH), frozenset({"proxy.corp", "localhost"}))
+    assert origin() == Origin(
+        "/up", parse_target("api.example.com", PATH), frozenset({"proxy.corp", "localhost"}), SITE.decode()
+    )
     with pytest.raises(Misspelled):
         normal_path("/..")
