@@ -11,6 +11,7 @@ from custody.kit import authority, db, logs
 from custody.kit.errors import Unavailable
 from custody.kit.fair_slots import FairSlots
 from custody.kit.metrics import serve_metrics
+from custody.kit.outside import Fetcher, Outside
 from custody.kit.poolers import ForgetfulPooler, refuse_forgetful
 from custody.kit.resolver import Lookup, system_lookup
 from custody.kit.schema_version import NewerDatabase, refuse_newer
@@ -26,8 +27,10 @@ from proxy_addon.exchange import Exchange, Limits
 from proxy_addon.keys import Keys
 from proxy_addon.listener import Listener
 from proxy_addon.lookup_cache import LookupCache
+from proxy_addon.minted import Minter
 from proxy_addon.mitm.handler import HELD, ConnectionServices
 from proxy_addon.mitm.tls import Certificates
+from proxy_addon.private_hosts import host_allowed
 from proxy_addon.run_forever import run_forever
 
 log = logs.logger("proxy")
@@ -43,7 +46,8 @@ async def serve(given: settings.Settings, lookup: Lookup = system_lookup) -> Non
     await refuse_forgetful(given.database_url)
     await refuse_newer(pool)
     signer = SignerClient(str(given.reveal_socket), "proxy")
-    keys, lookups, trail = Keys(signer), LookupCache(pool, signer), AuditTrail(pool)
+    minter = Minter(Fetcher(_outside(given, lookup)))
+    keys, lookups, trail = Keys(signer), LookupCache(pool, signer, minter), AuditTrail(pool)
     await _load(keys)
     crowd = Crowd()
     admission = Admission(given, keys, lookups, trail, crowd)
@@ -84,6 +88,16 @@ async def serve(given: settings.Settings, lookup: Lookup = system_lookup) -> Non
         log.error("audit rows were lost: the database was away at the end", extra={"rows": trail.waiting})
     await signer.close()
     await db.close_pool(pool)
+
+
+def _outside(given: settings.Settings, lookup: Lookup) -> Outside:
+    """Make the way to providers' token endpoints: the same judgement, authorities and private hosts as to upstreams."""
+    return Outside(
+        loopback_allowed=False,
+        extra_ca_file=given.extra_ca_file,
+        private_allowed=lambda host, port: host_allowed(host, given.private_hosts, port=port),
+        lookup=lookup,
+    )
 
 
 async def _load(keys: Keys) -> None:

@@ -23,6 +23,7 @@ from proxy_addon.mitm.tls import Certificates
 
 log = logger("proxy")
 _BODILESS = (204, 304)
+_UNAUTHORIZED = 401
 _PARTIAL = 206
 
 
@@ -85,6 +86,8 @@ class Addon:
         if upgraded != (exchange.websocket and upgraded):
             exchange.failure = refuse.UPSTREAM_FAILED
             return
+        if response.status_code == _UNAUTHORIZED:
+            self._admission.distrust(exchange)
         has_body = exchange.method != "HEAD" and response.status_code not in _BODILESS and not upgraded
         if response.status_code == _PARTIAL:
             # Nobody asked for a part; in parts a credential could pass unseen.

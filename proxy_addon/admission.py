@@ -24,6 +24,7 @@ from proxy_addon.crowd import Crowd
 from proxy_addon.exchange import Exchange, Ticket
 from proxy_addon.keys import Keys
 from proxy_addon.lookup_cache import Credential, LookupCache, Standing, StoreAway, caller_of
+from proxy_addon.minted import NotMinted
 from proxy_addon.origin import origin_of
 from proxy_addon.peer import Agent, Peer
 from proxy_addon.private_hosts import host_allowed
@@ -119,6 +120,11 @@ class Admission:
             raise await self._refuse(problem, exchange) from None
         peer.token, peer.tunnel = token, (target.host, port)
         peer.until = time.monotonic() + claims.exp - clock.now().timestamp()
+
+    def distrust(self, exchange: Exchange) -> None:
+        """Ask for another access token next time: the upstream says that it does not know who calls."""
+        if exchange.claims is not None and exchange.route_id is not None:
+            self._lookups.distrust(exchange.claims.tid, exchange.route_id)
 
     async def refused_since(self, claims: AgentClaims) -> Refusal | None:
         """Why an agent whose request is under way would be refused by now, or None. Never raises."""
@@ -236,6 +242,8 @@ class Admission:
             credential = await self._lookups.credential(claims.tid, route.id, standing.credential_version, caller)
         except NotFound:
             raise Refused(refuse.NO_ROUTE) from None
+        except NotMinted:
+            raise Refused(refuse.NOT_MINTED) from None
         if credential.expired:
             raise Refused(_unavailable("expired"))
         if not credential.fits:

@@ -33,6 +33,7 @@ from custody.protocol.client import SignerClient
 from custody.protocol.signer.secrets import Revealed, RevealForRoute
 from proxy_addon.inject import Placed, format_value
 from proxy_addon.mask import Needles, needles
+from proxy_addon.minted import Minted, Minter
 
 log = logger("proxy")
 CHANNEL = "custody_changes"
@@ -66,19 +67,33 @@ class Credential:
     Of a route that names further secrets, all of them.
     """
 
-    __slots__ = ("_host", "_path", "expires_at", "fields", "fits", "needles", "placed", "secret_id", "secret_version")
+    __slots__ = (
+        "_host",
+        "_path",
+        "expires_at",
+        "fields",
+        "fits",
+        "minted",
+        "needles",
+        "placed",
+        "secret_id",
+        "secret_version",
+    )
 
-    def __init__(self, revealed: Revealed) -> None:
+    def __init__(self, revealed: Revealed, minted: Minted | None = None) -> None:
+        self.minted = minted
         self.fields: RouteFields = revealed.fields
         self.secret_id = revealed.secret_id
         self.secret_version = revealed.secret_version
         ends = [end for end in (revealed.expires_at, *(one.expires_at for one in revealed.also)) if end is not None]
         self.expires_at: datetime | None = min(ends, default=None)
-        values = [revealed.value.decode(), *(one.value.decode() for one in revealed.also)]
+        own = revealed.value.decode() if minted is None else minted.token
+        values = [own, *(one.value.decode() for one in revealed.also)]
         said = list(zip(self.fields.placements, values, strict=True))
         self.placed = [Placed(one, format_value(one, value)) for one, value in said]
         self.needles = Needles.together([needles(value) for value in values])
-        self.fits = all(_fits(one, value) for one, value in said)
+        # A token is of characters that fit everywhere.
+        self.fits = all(_fits(one, value) for one, value in said[minted is not None :])
         self._host: HostPattern = compile_host(revealed.fields.host_pattern)
         self._path: PathPattern = compile_path(revealed.fields.path_pattern)
 
@@ -113,7 +128,8 @@ def _fits(said: Placement, value: str) -> bool:
 class LookupCache:
     """The proxy's look-ups, each cached as long as it may be and asked once however many wait for it."""
 
-    def __init__(self, pool: Pool, signer: SignerClient) -> None:
+    def __init__(self, pool: Pool, signer: SignerClient, minter: Minter) -> None:
+        self._minter = minter
         self._pool = pool
         self._signer = signer
         self._standings: Cache[tuple[str, str], Standing | None] = Cache(_AGENTS, STALE_SECONDS)
@@ -153,17 +169,27 @@ class LookupCache:
     async def credential(self, tenant: str, route: str, version: int, caller: AgentCaller) -> Credential:
         """The secret of a route, at least as new as this version. Raises what the signer refused it for."""
         found = self._credentials.get((tenant, route))
-        if found is not None and found[0] == version:
+        if found is not None and found[0] == version and (found[1].minted is None or found[1].minted.fresh):
             return found[1]
         # Not shared between waiting requests: each asks with its own proof, and the signer judges each.
         began, changes = time.monotonic(), self._changes[tenant]
         answer = (await self._signer.ask(RevealForRoute(route), caller)).answer
         # The forms of a large value take long to find.
         large = max(len(answer.value), *(len(one.value) for one in answer.also), 0) > _LARGE_VALUE
-        credential = await asyncio.to_thread(Credential, answer) if large else Credential(answer)
+        minted = None
+        if answer.request is not None:
+            key = (tenant, route, answer.secret_id, answer.secret_version, answer.fields.exchange)
+            minted = await self._minter.token(key, answer.request, tenant)
+        credential = await asyncio.to_thread(Credential, answer, minted) if large else Credential(answer, minted)
         if changes == self._changes[tenant]:
             self._credentials.put((tenant, route), (version, credential), began)
         return credential
+
+    def distrust(self, tenant: str, route: str) -> None:
+        """Ask for another token of a route, because its API refused this one."""
+        found = self._credentials.get((tenant, route))
+        if found is not None and found[1].minted is not None and self._minter.distrust(found[1].minted):
+            self._credentials.drop((tenant, route))
 
     def invalidate(self, tenant: str) -> None:
         """Something of this tenant changed: its cached data is fetched again."""

@@ -83,6 +83,11 @@ UPSTREAM_ENCODED = Refusal(
     "upstream_encoded",
     "The upstream's body has an encoding that the proxy cannot check; status and headers are the upstream's.",
 )
+NOT_MINTED = Refusal(
+    502,
+    "token_not_minted",
+    "The provider's token endpoint issued no access token for this route; check its secret, or retry.",
+)
 UPSTREAM_SLOW = Refusal(504, "upstream_timeout", "The upstream did not respond in time.")
 UNAVAILABLE = Refusal(
     503,

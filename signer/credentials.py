@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from custody.credentials.rules import in_header, value_fits
+from custody.credentials.rules import is_particular, value_fits
 from custody.credentials.types import Placement, RouteFields
 from custody.kit import clock
 from custody.kit.act import Act, Credential
@@ -57,10 +57,10 @@ def open_route(sealer: Sealer, tenant: str, route: str, secret: str, stored: tup
 
 
 def insist_on_fit(sealer: Sealer, tenant: str, secret: str, row: Any, said: Placement) -> None:
-    """Raise what `value_fits` does unless the present value can be injected; only a header is particular."""
+    """Raise what `value_fits` does unless the present value will do; only headers and exchanges are particular."""
     if row["blob"] is None and row["expires_at"] is not None and row["expires_at"] <= clock.now():
         return  # the value of a secret that expired long ago is gone, and is never injected again
-    if in_header(said):
+    if is_particular(said):
         value_fits(said, open_value(sealer, tenant, secret, row).decode())
 
 

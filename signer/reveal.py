@@ -3,14 +3,18 @@
 The agent's own token says whose route it may be; the route as it was sealed says where the value may go.
 """
 
+import asyncio
+
+from custody.credentials.token_exchange import TokenExchange, ValueNotForExchange, read_value
 from custody.credentials.types import RouteFields
 from custody.kit import clock
 from custody.kit.errors import Forbidden, Frozen
 from custody.protocol.refusals import BadProof, TokenRevoked
 from custody.protocol.signer.refusals import CredentialRouteAbsent
-from custody.protocol.signer.secrets import Further, Revealed, RevealForRoute
+from custody.protocol.signer.secrets import Further, Revealed, RevealForRoute, TokenRequest
 from custody.worker.call import Call
 from custody.worker.proven import ProvenAgent
+from signer import token_requests
 from signer.context import Signer
 from signer.credentials import VALUE_OF, open_route, open_value
 
@@ -48,7 +52,19 @@ async def reveal(signer: Signer, message: RevealForRoute, call: Call[ProvenAgent
         raise SecretUnavailable(reason=row["lost"])
     value = open_value(signer.sealer, tenant, secret, row)
     also = await _further(signer, tenant, said) if said.also_inject else []
-    return Revealed(secret, row["version"], said, value, row["expires_at"], also)
+    if said.exchange is None:
+        return Revealed(secret, row["version"], said, value, row["expires_at"], also)
+    # A signature by RSA takes a millisecond of the loop that signs orders.
+    request = await asyncio.to_thread(_request, said.exchange, value)
+    return Revealed(secret, row["version"], said, b"", row["expires_at"], also, request)
+
+
+def _request(exchange: TokenExchange, value: bytes) -> TokenRequest:
+    try:
+        return token_requests.build(exchange, read_value(exchange, value), clock.now())
+    except ValueNotForExchange:
+        # It was rotated since.
+        raise SecretUnavailable(reason="unfit") from None
 
 
 async def _further(signer: Signer, tenant: str, said: RouteFields) -> list[Further]:

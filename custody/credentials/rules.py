@@ -9,6 +9,7 @@ import msgspec
 from custody.credentials.injection_keys import restricted
 from custody.credentials.patterns import STAR, HostPattern, InvalidPattern, compile_host, compile_path
 from custody.credentials.pointers import InvalidPointer, steps_of
+from custody.credentials.token_exchange import TokenExchange, problem_of, read_value
 from custody.credentials.types import VALUE, Placement, RouteFields
 from custody.kit.errors import Invalid
 
@@ -57,6 +58,7 @@ def check(fields: RouteFields, *, allow_broad: bool, allow_cookies: bool) -> Rou
     read("injectFormat", lambda: _check_format(fields))
     read("agents", lambda: _check_agents(fields.agents))
     read("alsoInject", lambda: _check_also(fields, allow_cookies))
+    read("exchange", lambda: _check_exchange(fields.exchange))
     read("keepAuthorization", lambda: _check_kept(fields))
     if host is None or path is None or method is None or complaints:
         message = " ".join(f"{name}: {sentence}" for name, sentence in complaints.items())
@@ -69,8 +71,16 @@ def in_header(said: Placement) -> bool:
     return said.inject_as in ("header", "basic")
 
 
+def is_particular(said: Placement) -> bool:
+    """Say whether not every value will do."""
+    return in_header(said) or (isinstance(said, RouteFields) and said.exchange is not None)
+
+
 def value_fits(said: Placement, value: str) -> None:
-    """Raise when a value would not stay in its header's line, or would move Basic's user and password apart."""
+    """Raise when a value would not stay in its header's line, or move Basic's colon, or serves no exchange."""
+    if isinstance(said, RouteFields) and said.exchange is not None:
+        read_value(said.exchange, value.encode())
+        return
     if in_header(said) and _NOT_IN_HEADER.search(value):
         raise ValueNotForHeader
     if said.inject_as == "basic" and ":" in value and ":" not in said.inject_format.partition(VALUE)[0]:
@@ -149,6 +159,11 @@ def _place(said: Placement) -> tuple[str, str]:
     """Name where a value goes, as it is told apart there: X_Key and X-Key are one header."""
     key = said.inject_key
     return ("header", key.lower().replace("_", "-")) if in_header(said) else (said.inject_as, key)
+
+
+def _check_exchange(exchange: TokenExchange | None) -> None:
+    if exchange is not None and (problem := problem_of(exchange)) is not None:
+        raise _Complaint(problem)
 
 
 def _check_kept(fields: RouteFields) -> None:

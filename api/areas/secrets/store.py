@@ -153,5 +153,6 @@ def _to_public(route: str, secret: str, fields: credentials.RouteFields, created
         agents=fields.agents,
         also_inject=fields.also_inject,
         keep_authorization=fields.keep_authorization,
+        exchange=fields.exchange,
         created_at=clock.iso(created_at),
     )

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal, get_args
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from custody.credentials.token_exchange import TokenExchange
 from custody.credentials.types import VALUE, AlsoInjected, InjectAs, Priority, RouteAgents
 from custody.kit.described import Id, described
 from custody.kit.shapes import AgentId, DisplayName, Uuid
@@ -49,6 +50,7 @@ InjectFormat = Annotated[
 ]
 _AGENTS = "The agents that the route is for; none named: all of the tenant."
 _ALSO = "Further secrets that go into the same request."
+_EXCHANGE = "The way to an access token that is injected in place of the secret; null: the secret itself."
 _KEPT = "True if the agent's own `Authorization`, which is not its token, goes out beside what is injected."
 Verdict = Literal["matched", "no_route", "agent_frozen", "tenant_frozen", "secret_deleted", "secret_expired"]
 
@@ -92,6 +94,7 @@ class NewCredentialRouteBody(msgspec.Struct, frozen=True, forbid_unknown_fields=
     agents: Annotated[RouteAgents, described(_AGENTS)] = ()
     also_inject: Annotated[AlsoInjected, described(_ALSO)] = ()
     keep_authorization: Annotated[bool, described(_KEPT)] = False
+    exchange: Annotated[TokenExchange | None, described(_EXCHANGE)] = None
 
 
 class CredentialRouteChangeBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel", kw_only=True):
@@ -108,6 +111,7 @@ class CredentialRouteChangeBody(msgspec.Struct, frozen=True, forbid_unknown_fiel
     agents: Annotated[RouteAgents | UnsetType, described(_AGENTS)] = UNSET
     also_inject: Annotated[AlsoInjected | UnsetType, described(_ALSO)] = UNSET
     keep_authorization: Annotated[bool | UnsetType, described(_KEPT)] = UNSET
+    exchange: Annotated[TokenExchange | UnsetType | None, described(_EXCHANGE)] = UNSET
     # Known only so that it is refused with a reason.
     secret_id: Annotated[
         Any, Meta(extra_json_schema={"not": {}}), described("Refused: the secret of a route cannot change.")

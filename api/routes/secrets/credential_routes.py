@@ -9,6 +9,7 @@ from api.http.endpoint import Routes
 from api.http.who import asking, tenant_read, tenant_write
 from custody.credentials.rules import InvalidRoute, ValueNotForHeader, ValueNotForUser
 from custody.credentials.target import MalformedTarget
+from custody.credentials.token_exchange import ValueNotForExchange
 from custody.identity.roles import BUILDERS
 from custody.kit.answers import Answered
 from custody.kit.callers import TenantCaller
@@ -38,7 +39,15 @@ routes = Routes("/secrets/routes", tag="Credential routes")
     "",
     who=asking(CreateCredentialRoute),
     status=201,
-    fails=(CredentialsMoving, InvalidRoute, QuotaExceeded, SecretAbsent, ValueNotForHeader, ValueNotForUser),
+    fails=(
+        CredentialsMoving,
+        InvalidRoute,
+        QuotaExceeded,
+        SecretAbsent,
+        ValueNotForExchange,
+        ValueNotForHeader,
+        ValueNotForUser,
+    ),
 )
 async def create_credential_route(
     ports: Ports, caller: TenantCaller, body: NewCredentialRouteBody
@@ -70,6 +79,7 @@ async def get_credential_route(ports: Ports, caller: TenantCaller, route_id: str
         SecretAbsent,
         SecretOfRouteFixed,
         UnknownRouteField,
+        ValueNotForExchange,
         ValueNotForHeader,
         ValueNotForUser,
     ),

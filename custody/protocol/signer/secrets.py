@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from custody.credentials.token_exchange import TokenExchange
 from custody.credentials.types import AlsoInjected, RouteAgents, RouteFields
 from custody.identity.roles import BUILDERS
 from custody.kit.described import Id, Instant, described
@@ -59,6 +60,9 @@ class CredentialRoute(msgspec.Struct, frozen=True, rename="camel", kw_only=True)
     agents: Annotated[RouteAgents, described("The agents that it is for; none: all of the tenant.")] = ()
     also_inject: Annotated[AlsoInjected, described("Further secrets that go into the same request.")] = ()
     keep_authorization: Annotated[bool, described("True if the agent's own `Authorization` goes out too.")] = False
+    exchange: Annotated[
+        TokenExchange | None, described("The way to an access token that is injected in place of the secret.")
+    ] = None
     created_at: Annotated[Instant, described("Time of creation.")]
 
 
@@ -123,6 +127,17 @@ class DeleteCredentialRoute(Command[DeletedCredentialRoute], frozen=True):
     route: Uuid
 
 
+class TokenRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The POST that a provider answers with an access token."""
+
+    url: str
+    headers: dict[str, str]
+    body: bytes
+
+    def __repr__(self) -> str:
+        return "TokenRequest()"
+
+
 class Further(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The value of a further secret of a route."""
 
@@ -144,6 +159,8 @@ class Revealed(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True
     expires_at: datetime | None = None
     # In the order in which the route names them.
     also: list[Further] = []
+    # In place of the value where the route has an exchange.
+    request: TokenRequest | None = None
 
     def __repr__(self) -> str:
         return f"Revealed({self.secret_id}, {self.secret_version})"

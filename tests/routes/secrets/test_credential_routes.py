@@ -43,6 +43,7 @@ def test_a_route_is_made_with_the_defaults_of_the_document(tenant: Tenant) -> No
         "agents": [],
         "alsoInject": [],
         "keepAuthorization": False,
+        "exchange": None,
     }
     assert str(uuid.UUID(made["id"])) == made["id"]
     assert made["createdAt"].endswith("Z")
