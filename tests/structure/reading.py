@@ -6,13 +6,13 @@ from tests.fixtures.imports import PACKAGES, closure, modules_of
 
 # What each may come to, in lines. It may fall without a word; what raises it needs a record that says what is given up.
 MOST = {
-    "the signer": 30_700,
+    "the signer": 31_000,
     "identity": 19_300,
     "an EVM order": 11_630,
     "typed data": 12_460,
     "a Solana order": 11_720,
     "a PSBT": 13_260,
-    "a message": 11_320,
+    "a message": 11_340,
 }
 # The path that all take, the plainest way to come, and the kind of order: `signer/__main__.py` hands the others in.
 ORDERS = {
