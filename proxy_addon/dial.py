@@ -5,6 +5,7 @@ name that leads elsewhere the second time (rebinding) leads nowhere. The certifi
 """
 
 import asyncio
+import os
 
 from custody.kit.addresses import PRIVATE, refusal
 from custody.kit.logs import logger
@@ -16,6 +17,8 @@ from proxy_addon.refuse import Refusal
 log = logger("proxy")
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 _LARGEST_READ = 2**16
+# Bytes that are still read of a connection that broke: what an upstream said before it hung up.
+MAX_LAST_WORDS = 2**18
 
 
 class NotDialled(Exception):
@@ -24,6 +27,37 @@ class NotDialled(Exception):
     def __init__(self, told: Refusal) -> None:
         self.refusal = told
         super().__init__(told.code)
+
+
+class LastWordsReader(asyncio.StreamReader):
+    """Ends with everything that had come when its connection broke.
+
+    An upstream that refuses an upload from its head alone answers and closes; the next write fails, and would take with
+    it the answer that has come already (RFC 9112 9.6).
+    """
+
+    transport: asyncio.Transport | None = None
+
+    def set_exception(self, exc: BaseException) -> None:
+        """The connection is lost; its socket is still open, and what it holds is read before the end."""
+        raw = self.transport.get_extra_info("socket") if self.transport is not None else None
+        left = MAX_LAST_WORDS
+        try:
+            while raw is not None and left > 0 and (data := os.read(raw.fileno(), left)):
+                left -= len(data)
+                self.feed_data(data)
+        except OSError:
+            pass
+        self.feed_eof()
+
+
+async def _open(address: str, port: int) -> Streams:
+    loop = asyncio.get_running_loop()
+    reader = LastWordsReader(limit=_LARGEST_READ, loop=loop)
+    protocol = asyncio.StreamReaderProtocol(reader, loop=loop)
+    transport, _ = await loop.create_connection(lambda: protocol, address, port)
+    reader.transport = transport
+    return reader, asyncio.StreamWriter(transport, protocol, reader, loop)
 
 
 class Dialler:
@@ -60,7 +94,7 @@ class Dialler:
     async def _first(self, addresses: list[str], ticket: Ticket) -> Streams:
         for address in addresses:
             try:
-                reader, writer = await asyncio.open_connection(address, ticket.port, limit=_LARGEST_READ)
+                reader, writer = await _open(address, ticket.port)
             except OSError as problem:
                 self._say(ticket, f"{address}: {problem.strerror or problem}")
                 continue

@@ -148,7 +148,7 @@ class Handler(server.LiveConnectionHandler):
                     break
                 await self._in_turn(events.DataReceived(connection, data))
                 if not self._lingering:
-                    await self.drain_writers()
+                    await self._drain(of_agent=False)
                     await self.reading.wait()
         except OSError:
             pass
@@ -166,7 +166,8 @@ class Handler(server.LiveConnectionHandler):
         try:
             while data := await io.reader.read(MAX_READ):
                 await self._in_turn(events.DataReceived(connection, data))
-                await self.drain_writers()
+                # Not for what goes to the upstream: one that reads no more may still have something to say.
+                await self._drain(of_agent=True)
         except OSError:
             pass
         except asyncio.CancelledError as given:
@@ -332,14 +333,21 @@ class Handler(server.LiveConnectionHandler):
             io.handler.cancel("cut")
 
     async def drain_writers(self) -> None:
-        """Wait while a side is slow to take what we send it."""
-        for io in self.transports.values():
-            if (
-                isinstance(io.writer, asyncio.StreamWriter)
-                and io.writer.transport.get_write_buffer_size() > _HIGH_WATER
-            ):
-                await super().drain_writers()  # type: ignore[no-untyped-call]
-                return
+        """Wait while any side is slow to take what we send it."""
+        await self._drain(of_agent=False)
+        await self._drain(of_agent=True)
+
+    async def _drain(self, *, of_agent: bool) -> None:
+        for connection, io in list(self.transports.items()):
+            if (connection is self.client) is not of_agent or not isinstance(io.writer, asyncio.StreamWriter):
+                continue
+            if io.writer.transport.get_write_buffer_size() > _HIGH_WATER:
+                try:
+                    await io.writer.drain()
+                except OSError as problem:
+                    # An upstream's end is heard by its reader, with the last that it said.
+                    if of_agent and io.handler is not None:
+                        io.handler.cancel(f"the agent is gone: {problem}")
 
     # ---- upstream connections
 

@@ -278,7 +278,8 @@ class Stream(HttpStream):
         if exchange.replaced is not None:
             yield from self._replace_body(response, exchange.replaced)
             return
-        last = exchange.agent_closes or self._handler.closing
+        early = exchange.upstream_closes and self.client_state != self.state_done
+        last = exchange.agent_closes or self._handler.closing or early
         if last or self._handler.peer.requests >= _MAX_REQUESTS_PER_CONNECTION:
             response.headers["Connection"] = "close"
         exchange.answered, exchange.status = True, response.status_code

@@ -428,6 +428,14 @@ async def early(visit: Visit) -> None:
     raise Goodbye
 
 
+@at("/too-large")
+async def too_large(visit: Visit) -> None:
+    """Refuses an upload from its head alone, and is gone while the rest is still coming."""
+    await visit.answer(b"13 bytes long", 413, content_type="text/plain", connection="close")
+    visit.writer.transport.abort()
+    raise Goodbye
+
+
 @at("/switch")
 async def switch(visit: Visit) -> None:
     """Changes the protocol although nobody asked."""
