@@ -19,7 +19,7 @@ from custody.kit.schema_version import NewerDatabase
 from ops import connections, places, roles
 from ops.settings import PROCESSES
 
-MIGRATIONS = "custody.migrations"
+MIGRATIONS = "custody.migrations.before_1_0"
 FUNCTIONS = "functions"
 _APP = "custody"
 # Any fixed number will do; this one spells "custody" in ASCII.

@@ -6,7 +6,7 @@ from typing import Any
 
 import asyncpg
 
-_MIGRATIONS = Path(__file__).parents[1] / "migrations"
+_MIGRATIONS = Path(__file__).parents[1] / "migrations/before_1_0"
 
 
 class NewerDatabase(RuntimeError):

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-_FOLDER = Path(__file__).parent
+_FOLDER = Path(__file__).parent / "before_1_0"
 
 
 def sql(module: str) -> list[Any]:

@@ -97,7 +97,7 @@ CATALOGUE = {
 
 
 def test_no_released_migration_was_edited() -> None:
-    folder = PROJECT / "custody/migrations"
+    folder = PROJECT / "custody/migrations/before_1_0"
     found = {
         name: hashlib.sha256(b"".join((folder / f"{name}{end}").read_bytes() for end in (".sql", ".py"))).hexdigest()
         for name in names()
@@ -130,7 +130,7 @@ def before_parts(tmp_path: Path) -> Iterator[str]:
     folder.mkdir()
     (folder / "__init__.py").touch()
     for name in names()[: names().index("0015_parts")]:
-        (folder / f"{name}.py").write_text((PROJECT / "custody/migrations" / f"{name}.py").read_text())
+        (folder / f"{name}.py").write_text((PROJECT / "custody/migrations/before_1_0" / f"{name}.py").read_text())
     sys.path.insert(0, str(tmp_path))
     yield package
     sys.path.remove(str(tmp_path))
@@ -144,8 +144,8 @@ def later(tmp_path: Path) -> Iterator[str]:
     folder.mkdir()
     (folder / "__init__.py").touch()
     for name in names():
-        (folder / f"{name}.py").write_text((PROJECT / "custody/migrations" / f"{name}.py").read_text())
-    last = (PROJECT / "custody/migrations" / f"{names()[-1]}.py").read_text()
+        (folder / f"{name}.py").write_text((PROJECT / "custody/migrations/before_1_0" / f"{name}.py").read_text())
+    last = (PROJECT / "custody/migrations/before_1_0" / f"{names()[-1]}.py").read_text()
     text = last.replace(names()[-2], names()[-1]).replace("sql(__name__)", f"[RunSQL({LATER!r})]")
     importing = "from tortoise.migrations.operations import RunSQL\n"
     (folder / "9999_later.py").write_text(text.replace("from custody.migrations import sql\n", importing))
