@@ -33,7 +33,7 @@ from ops import (
 )
 from ops.doctor_audit import sealed_logs
 from ops.findings import Finding
-from ops.migrate import MIGRATIONS, missing, names
+from ops.migrate import missing
 from ops.settings import Settings
 
 # Less than this, or than this share of a small disk, is soon nothing.
@@ -246,7 +246,7 @@ async def of_the_database(settings: Settings) -> list[Finding]:
     """Check what only a database that answers and is up to date can tell."""
     try:
         url = _owner_url(settings)
-        if url is None or await missing(url, names(MIGRATIONS), read()):
+        if url is None or await missing(url, read()):
             return []
         connection = await asyncpg.connect(url, timeout=10)
     except (OSError, TimeoutError, asyncpg.PostgresError, ValueError, NewerDatabase):
@@ -282,7 +282,7 @@ async def database(settings: Settings) -> Finding:
     if url is None:
         return Finding(subject, f"no URL in {file}", f"run {settings.how_to_start} once, or set SERVICE_DATABASE_URL")
     try:
-        absent = await missing(url, names(MIGRATIONS), read())
+        absent = await missing(url, read())
     except ValueError:
         # What the library says of an address may quote the password in it.
         cure = f"correct SERVICE_DATABASE_URL, or {file}: it {environment.NO_DATABASE_ADDRESS}"

@@ -8,6 +8,7 @@ import sys
 import warnings
 from collections.abc import Collection, Mapping
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -16,10 +17,11 @@ import asyncpg
 from custody.database import apply
 from custody.database.texts import Text, digest, read
 from custody.kit.schema_version import NewerDatabase
+from custody.migrations import BEFORE, SQUASHED
 from ops import connections, places, roles
 from ops.settings import PROCESSES
 
-MIGRATIONS = "custody.migrations.before_1_0"
+MIGRATIONS = "custody.migrations"
 FUNCTIONS = "functions"
 _APP = "custody"
 # Any fixed number will do; this one spells "custody" in ASCII.
@@ -72,12 +74,14 @@ async def migrate(
 ) -> list[str]:
     """Apply what is missing and return its names; nothing to do costs four queries.
 
+    Of a database from before 1.0 these are the rest of its own history, and what is noted instead of applied.
+
     `limits`: how many connections each process' role may hold, if not what the settings' defaults come to.
     """
     given = given or {}
     limits = connections.BY_DEFAULT if limits is None else limits
     texts = read() if texts is None else texts
-    if await _up_to_date(owner_url, home, names(package), texts, given, limits):
+    if await _up_to_date(owner_url, home, package, texts, given, limits):
         return []
     # Imported late: a start that has nothing to migrate must not pay for the ORM.
     from tortoise import Tortoise  # noqa: PLC0415
@@ -86,10 +90,10 @@ async def migrate(
     from tortoise.migrations.schema_editor import AsyncpgSchemaEditor  # noqa: PLC0415
     from tortoise.transactions import in_transaction  # noqa: PLC0415
 
-    applied: list[str] = []
     lacking: list[str] = []
     lowered: list[str] = []
     app = {"models": [package], "migrations": package, "default_connection": "default"}
+    before = app | {"migrations": f"{package}.{BEFORE}"}
     connection = {"engine": "tortoise.backends.asyncpg", "credentials": _credentials(owner_url)}
     with warnings.catch_warnings():
         # Our migrations are SQL and need no models, which the ORM finds odd.
@@ -103,12 +107,15 @@ async def migrate(
             async with transaction.acquire_connection() as raw:
                 lowered = await roles.prepare(raw, owner_url, home, given, limits)
                 # Another one may have done it all while this one waited for the lock.
-                lacking = await _lacking(raw, names(package), texts)
+                there = await _history_of(raw, package)
+                lacking = await _lacking(raw, there, package, texts)
                 back = await apply.take_down(raw, texts) if lacking else []
-            await executor.migrate(
-                direction="forward",
-                progress=lambda event, _app, name: applied.append(name) if event == "apply_done" else None,
-            )
+            if not there.isdisjoint(names_before(package)):
+                await MigrationExecutor(transaction, {_APP: before}).migrate(direction="forward")
+                for name in sorted(set(names(package)) - there):
+                    if name <= SQUASHED:
+                        await executor.recorder.record_applied(_APP, name)
+            await executor.migrate(direction="forward")
             async with transaction.acquire_connection() as raw:
                 if lacking:
                     await apply.put_up(raw, texts, back)
@@ -118,46 +125,62 @@ async def migrate(
         await Tortoise.close_connections()
     for sentence in lowered:
         print(f"custody: {sentence}.", file=sys.stderr, flush=True)
-    return applied + [name for name in lacking if name == FUNCTIONS]
+    return lacking
 
 
 def names(package: str = MIGRATIONS) -> list[str]:
-    """Every migration of a package, in order."""
+    """Every migration of a package that an empty database takes, in order."""
+    return _names(files(package))
+
+
+def names_before(package: str = MIGRATIONS) -> list[str]:
+    """The migrations that only a database takes which has one of them."""
+    older = files(package) / BEFORE
+    return _names(older) if older.is_dir() else []
+
+
+def _names(folder: Traversable) -> list[str]:
     return sorted(
         entry.name.removesuffix(".py")
-        for entry in files(package).iterdir()
+        for entry in folder.iterdir()
         if entry.name.endswith(".py") and not entry.name.startswith("_")
     )
 
 
-async def missing(owner_url: str, wanted: list[str], texts: list[Text]) -> list[str]:
+async def missing(owner_url: str, texts: list[Text], package: str = MIGRATIONS) -> list[str]:
     """The migrations that the database does not have, and `functions` if it has other ones than these texts make.
 
-    NewerDatabase or TooOldDatabase if it has a migration that is not wanted.
+    NewerDatabase or TooOldDatabase if it has a migration that is not in the package.
     """
     connection = await asyncpg.connect(owner_url, timeout=10)
     try:
-        return await _lacking(connection, wanted, texts)
+        return await _lacking(connection, await _history_of(connection, package), package, texts)
     finally:
         await connection.close()
 
 
-async def _lacking(connection: Any, wanted: list[str], texts: list[Text]) -> list[str]:
+async def _history_of(connection: Any, package: str) -> set[str]:
     there: set[str] = set()
     if await connection.fetchval("SELECT to_regclass('tortoise_migrations') IS NOT NULL"):
         rows = await connection.fetch("SELECT name FROM tortoise_migrations WHERE app = $1", _APP)
         there = {row["name"] for row in rows}
     refuse_before_squash("database", there)
-    if unknown := there - set(wanted):
+    if unknown := there.difference(names_before(package), names(package)):
         raise NewerDatabase(max(unknown))
+    return there
+
+
+async def _lacking(connection: Any, there: set[str], package: str, texts: list[Text]) -> list[str]:
+    before = names_before(package)
+    wanted = names(package) if there.isdisjoint(before) else [*before, *names(package)]
     same = await apply.applied(connection) == digest((text.name, text.file) for text in texts)
-    return sorted(set(wanted) - there) + ([] if same else [FUNCTIONS])
+    return [name for name in wanted if name not in there] + ([] if same else [FUNCTIONS])
 
 
 async def _up_to_date(
     owner_url: str,
     home: places.Home,
-    wanted: list[str],
+    package: str,
     texts: list[Text],
     given: Mapping[str, str],
     limits: Mapping[str, int],
@@ -171,7 +194,8 @@ async def _up_to_date(
             return False
     connection = await asyncpg.connect(owner_url, timeout=10)
     try:
-        return not (await _lacking(connection, wanted, texts) or await roles.wrongly_limited(connection, limits))
+        lacking = await _lacking(connection, await _history_of(connection, package), package, texts)
+        return not (lacking or await roles.wrongly_limited(connection, limits))
     finally:
         await connection.close()
 

@@ -14,7 +14,7 @@ import asyncpg
 
 from ops import backup, owners, places, roles
 from ops.backup import RestoreRefused
-from ops.migrate import MigrationFailed, migrate, names, refuse_before_squash
+from ops.migrate import MigrationFailed, migrate, names, names_before, refuse_before_squash
 from ops.settings import PROCESSES
 
 _OCCUPIED = (
@@ -47,7 +47,7 @@ async def known_manifest(folder: Path) -> backup.Manifest:
     print(f"Reading {folder}", flush=True)
     manifest = await asyncio.to_thread(backup.read_manifest, folder)
     refuse_before_squash("backup", manifest.migrations)
-    if unknown := sorted(set(manifest.migrations) - set(names())):
+    if unknown := sorted(set(manifest.migrations).difference(names_before(), names())):
         raise RestoreRefused(
             f"this backup is of a newer version of Custody, with {unknown[-1]}; upgrade this installation"
         )

@@ -9,7 +9,7 @@ from typing import Final
 
 from custody.audit.leaf import COLUMNS
 
-# Bytes. The constraints on the table say the same (custody/migrations/before_1_0/0005_audit.sql).
+# Bytes. The constraints on the table say the same (custody/migrations/0105_audit.sql).
 MAX_WORD: Final = 2048
 MAX_METADATA: Final = 65_536
 # Times that every reader can hold: years of four digits.

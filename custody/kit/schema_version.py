@@ -6,7 +6,7 @@ from typing import Any
 
 import asyncpg
 
-_MIGRATIONS = Path(__file__).parents[1] / "migrations/before_1_0"
+_MIGRATIONS = Path(__file__).parents[1] / "migrations"
 
 
 class NewerDatabase(RuntimeError):

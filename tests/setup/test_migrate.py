@@ -71,7 +71,7 @@ async def test_each_migration_is_applied_once_and_in_order(
 
     assert await migrate(empty, postgres_home, package=package.name, texts=[]) == ["0001_first", "0002_second"]
     assert await migrate(empty, postgres_home, package=package.name, texts=[]) == []
-    assert await missing(empty, ["0001_first", "0002_second"], []) == []
+    assert await missing(empty, [], package.name) == []
 
 
 async def test_a_failing_migration_leaves_nothing_of_the_ones_before_it(
@@ -83,7 +83,7 @@ async def test_a_failing_migration_leaves_nothing_of_the_ones_before_it(
     with pytest.raises(Exception, match="no_such_function"):
         await migrate(empty, postgres_home, package=package.name, texts=[])
 
-    assert await missing(empty, ["0001_first"], []) == ["0001_first"]
+    assert await missing(empty, [], package.name) == ["0001_first", "0002_wrong"]
 
 
 async def test_a_newer_database_is_refused_before_anything_touches_it(
@@ -248,7 +248,7 @@ async def test_an_address_may_name_several_hosts(postgres_home: places.Home, emp
     given = {process: postgres_home.file("db", f"{process}.url").read_text() for process in PROCESSES}
 
     assert await migrate(several, places.open_home(open_folder / "several"), given=given) == [*names(), FUNCTIONS]
-    assert await missing(several, names(), read()) == []
+    assert await missing(several, read()) == []
     asked = subprocess.run(
         [owners.program("psql"), "-Atc", "SELECT count(*) > 0 FROM pg_tables WHERE schemaname = 'public'"],
         env=owners.environment_for(several),

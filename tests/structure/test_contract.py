@@ -213,7 +213,7 @@ def _is_listed(field: dict[str, Any]) -> bool:
 
 
 def test_a_status_is_listed_as_the_database_takes_it() -> None:
-    tables = (PROJECT / "custody/migrations/before_1_0/0004_transactions.sql").read_text()
+    tables = (PROJECT / "custody/migrations/0104_transactions.sql").read_text()
     taken = [set(re.findall(r"'(\w+)'", found)) for found in re.findall(r"CHECK \(status IN \(([^)]+)\)\)", tables)]
 
     assert taken[:2] == [set(SCHEMAS[name]["properties"]["status"]["enum"]) for name in ("Transaction", "Approval")]

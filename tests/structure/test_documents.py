@@ -187,7 +187,7 @@ def test_the_page_lists_exactly_the_variables_that_code_knows() -> None:
 
 
 def migrations() -> str:
-    return "\n".join(file.read_text() for file in sorted((ROOT / "custody/migrations/before_1_0").glob("*.sql")))
+    return "\n".join(file.read_text() for file in sorted((ROOT / "custody/migrations").glob("*.sql")))
 
 
 # What a role may do with a table, as the page says it.

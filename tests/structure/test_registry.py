@@ -100,7 +100,7 @@ def test_the_page_and_the_registry_name_the_same() -> None:
 
 @pytest.mark.parametrize("column", ["mac", "blob"])
 def test_every_column_that_holds_one_is_of_a_table_in_the_registry(column: str) -> None:
-    sql = "".join(file.read_text() for file in sorted((ROOT / "custody/migrations/before_1_0").glob("*.sql")))
+    sql = "".join(file.read_text() for file in sorted((ROOT / "custody/migrations").glob("*.sql")))
     tables = {
         block.split("(")[0].strip() for block in sql.split("CREATE TABLE ")[1:] if f"\n  {column} " in _columns(block)
     }

@@ -1,0 +1,14 @@
+"""Jobs, retention, and the place that shows whether the disk is full."""
+
+from typing import ClassVar
+
+from tortoise.migrations.migration import Migration as _Migration
+
+from custody.migrations import sql
+
+
+class Migration(_Migration):
+    """Run the SQL file beside this one."""
+
+    dependencies: ClassVar[list[tuple[str, str]]] = [("custody", "0112_sign_on")]  # type: ignore[misc]
+    operations = sql(__name__)
