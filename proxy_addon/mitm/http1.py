@@ -5,6 +5,7 @@ millisecond: of a body in small chunks the rest waits for a `Wakeup`, which come
 """
 
 import re
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -32,15 +33,20 @@ from proxy_addon.refuse import Refusal
 
 MAX_HEAD = 64 * 1024
 MAX_LINES = 256
-# Interim answers before the final one, and empty lines before a head: the standard knows reasons for a few.
+# Interim answers at once before the final one, and empty lines before a head: the standard knows reasons for a few.
 MAX_INTERIM = 16
+# A long job tells every few seconds that it goes on.
+MAX_INTERIM_PER_SECOND = 2
 MAX_EMPTY_LINES = 16
 # Bytes of what says where a message ends: the library's own reader of these headers takes time by their square.
 MAX_FRAMING_VALUE = 64
 _VERSIONS = (b"HTTP/1.0", b"HTTP/1.1")
 # An interim answer never gets this far; 101 is a final one.
 _INTERIM = re.compile(rb"1(?!01)[0-9]{2}")
-_STATUS_LINE = re.compile(rb"HTTP/1\.[01] (?:101|[2-5][0-9]{2})(?: |$)")
+_STATUS_LINE = re.compile(rb"HTTP/1\.[01] (?:101|[2-9][0-9]{2})(?: |$)")
+_NAME = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+# Answers that no body follows, whatever their heads say.
+_BODILESS = re.compile(rb"HTTP/1\.[01] (?:204|304)")
 _SCHEMES = (b"", b"http", b"https")
 # What some readers take for the end of a line or of a word, and others for a part of it.
 _CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
@@ -144,8 +150,9 @@ class AgentSide(Http1Server):
 class UpstreamSide(Http1Client):
     """The upstream's connection."""
 
-    # Interim answers since the last final one.
+    # Interim answers since the last final one, and when the first of them came.
     _interim = 0
+    _interim_since = 0.0
 
     def _handle_event(self, event: events.Event) -> Commands:
         yield from super()._handle_event(_wake_event(self, event))
@@ -176,8 +183,10 @@ class UpstreamSide(Http1Client):
     def _final_head(self) -> list[bytes] | None:
         """The next head that is not an interim answer's; raises ValueError when there are too many of those."""
         while (head := _head_in(self)) is not None and _is_interim(head[0]):
+            now = time.monotonic()
+            self._interim_since = self._interim_since if self._interim else now
             self._interim += 1
-            if self._interim > MAX_INTERIM:
+            if self._interim > MAX_INTERIM + MAX_INTERIM_PER_SECOND * (now - self._interim_since):
                 raise ValueError("too many interim answers")
         return head
 
@@ -190,7 +199,7 @@ class UpstreamSide(Http1Client):
             _insist_on_whole_lines(head)
             if not _STATUS_LINE.match(head[0]):
                 raise ValueError("no status of HTTP")
-            self.response = http1.read_response_head(head)
+            self.response = http1.read_response_head(clean_head(head))
             expected = _body_size(self.request, self.response)
         except ValueError:
             yield from self._break_off("the answer's head is malformed")
@@ -214,6 +223,41 @@ class UpstreamSide(Http1Client):
         except (h11.ProtocolError, BadChunk, TooFragmented):
             self.state = self.done
             yield from self._break_off("the answer's framing is broken")
+
+
+def clean_head(head: list[bytes]) -> list[bytes]:
+    """An answer's head as RFC 9112 has a proxy pass it on, with one way to read where the body ends, or ValueError.
+
+    Lines that are no header are dropped (5.1: blanks behind a name, too), and of two framings the one that does not
+    count. An upstream whose framing was mended is not used again (6.3).
+    """
+    lines, lengths, codings, doubtful = [head[0]], [], [], False
+    for line in head[1:]:
+        name, colon, value = line.partition(b":")
+        written, name, value = name, name.rstrip(b" \t"), value.strip(b" \t")
+        doubtful = doubtful or name != written
+        if not colon or not _NAME.fullmatch(name):
+            doubtful = True
+            continue
+        if (known := name.lower()) == b"content-length":
+            if len(value) > MAX_FRAMING_VALUE:
+                raise ValueError("a length that is none")
+            lengths += [part.strip(b" \t") for part in value.split(b",")]
+        elif known == b"transfer-encoding":
+            codings.append(value)
+        else:
+            lines.append(name + b": " + value)
+    if len(set(lengths)) > 1 and not codings:
+        raise ValueError("two lengths")
+    if _BODILESS.match(head[0]):
+        codings = []
+    if codings:
+        lines += [b"Transfer-Encoding: " + value for value in codings]
+    elif lengths:
+        lines.append(b"Content-Length: " + lengths[0])
+    if doubtful or len(lengths) > 1 or (lengths and codings):
+        lines.append(b"Connection: close")
+    return lines
 
 
 def _head_in(side: Http1Connection) -> list[bytes] | None:

@@ -428,6 +428,16 @@ async def early(visit: Visit) -> None:
     raise Goodbye
 
 
+@at("/long-job")
+async def long_job(visit: Visit) -> None:
+    """Says that it goes on, `interim` times over some seconds, and then that it is done."""
+    for number in range(visit.number("interim", 1)):
+        await visit.head(102)
+        if number >= 12:
+            await asyncio.sleep(0.5)
+    await visit.answer(b"done")
+
+
 @at("/too-large")
 async def too_large(visit: Visit) -> None:
     """Refuses an upload from its head alone, and is gone while the rest is still coming."""

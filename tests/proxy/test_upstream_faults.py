@@ -25,17 +25,23 @@ BROKEN = {
     "changes the protocol unasked": "/up/switch",
     "a status that is none": raw(b"HTTP/1.1 abc OK\r\n\r\n"),
     "two lengths": raw(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab"),
-    "length and chunks": raw(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
+    "two lengths in one header": raw(b"HTTP/1.1 200 OK\r\nContent-Length: 1, 2\r\n\r\nab"),
+    "two spellings of a length": raw(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 02\r\n\r\nab"),
+    "a length with an empty part": raw(b"HTTP/1.1 200 OK\r\nContent-Length: 2,\r\n\r\nab"),
+    "a length and an unknown coding": raw(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: x\r\n\r\nab"),
+    "a length and no coding, so named": raw(
+        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: identity\r\n\r\nab"
+    ),
+    "chunks of an old protocol": raw(b"HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
     "a folded header": raw(b"HTTP/1.1 200 OK\r\nA: b\r\n c: d\r\nContent-Length: 0\r\n\r\n"),
     "a lone return": raw(b"HTTP/1.1 200 OK\r\nA: b\rc: d\r\nContent-Length: 0\r\n\r\n"),
-    "a space in a name": raw(b"HTTP/1.1 200 OK\r\nA : b\r\nContent-Length: 0\r\n\r\n"),
     "another coding": raw(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: identity, x\r\n\r\n"),
     "a coding that is not chunks": raw(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n" + b"a" * 20),
     "no coding, so named": raw(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: identity\r\n\r\nall"),
     "a head of many lines": "/up/many-lines?n=256",
     **{
         f"the status {status}": raw(b"HTTP/1.1 %s OK\r\nContent-Length: 0\r\n\r\n" % status.encode())
-        for status in ("000", "099", "600", "999", "+100", "1_0_0", "0200", "1000", "-200", "20")
+        for status in ("000", "099", "+100", "1_0_0", "0200", "1000", "-200", "20")
     },
 }
 
@@ -44,6 +50,69 @@ BROKEN = {
 def test_an_unusable_upstream_answer_is_a_502_and_the_connection_stays(routed: Keyless, name: str) -> None:
     with routed.proxy.connect() as wire:
         assert refusal(wire.say(routed.head(BROKEN[name])).hear())[0] == 502
+        assert wire.say(routed.head("/up/echo")).hear().status == 200
+
+
+# Heads that are not well, but mean one thing only: what stands between first line and body, and what goes on of it.
+ODD: dict[str, tuple[bytes, bytes, list[tuple[str, str]]]] = {
+    "a line without a colon": (b"A: b\r\nnonsense\r\nContent-Length: 2\r\n\r\n", b"ab", [("A", "b")]),
+    "a blank within a name": (b"A: b\r\nC D: e\r\nContent-Length: 2\r\n\r\n", b"ab", [("A", "b")]),
+    "a blank behind a name": (b"A : b\r\nContent-Length: 2\r\n\r\n", b"ab", [("A", "b")]),
+    "no name": (b": b\r\nContent-Length: 2\r\n\r\n", b"ab", []),
+    "a name with a bracket": (b"A(1): b\r\nContent-Length: 2\r\n\r\n", b"ab", []),
+    "a blank behind the length's name": (b"Content-Length : 2\r\n\r\n", b"ab", []),
+    "a blank behind the coding's name": (b"Transfer-Encoding : chunked\r\n\r\n", b"2\r\nab\r\n0\r\n\r\n", []),
+    "a length said twice": (b"Content-Length: 2, 2\r\n\r\n", b"ab", []),
+    "a length in two headers": (b"Content-Length: 2\r\ncontent-length: 2\r\n\r\n", b"ab", []),
+    "a length beside chunks": (
+        b"Content-Length: 40\r\nTransfer-Encoding: chunked\r\n\r\n",
+        b"2\r\nab\r\n0\r\n\r\n",
+        [],
+    ),
+    "two lengths beside chunks": (
+        b"Content-Length: 1\r\nTransfer-Encoding: chunked\r\nContent-Length: 2\r\n\r\n",
+        b"2\r\nab\r\n0\r\n\r\n",
+        [],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_an_odd_head_goes_on_cleaned_with_one_framing(routed: Keyless, name: str) -> None:
+    head, body, kept = ODD[name]
+    with routed.proxy.connect() as wire:
+        answer = wire.say(
+            routed.head(raw(b"HTTP/1.1 200 OK\r\n" + head + body + b"HTTP/1.1 200 Poison\r\n\r\n"))
+        ).hear()
+
+        assert (answer.status, answer.body, answer.whole) == (200, b"ab", True)
+        framing = answer.all("content-length") + answer.all("transfer-encoding")
+        assert framing in (["2"], ["chunked"])
+        own = [header for header in answer.headers if header[0].lower() not in ("content-length", "transfer-encoding")]
+        assert [header for header in own if not header[0].startswith("X-Service-")] == kept
+        # What came behind it belongs to no answer.
+        again = wire.say(routed.head("/up/echo")).hear()
+        assert (again.status, b"Poison" in bytes(wire.heard)) == (200, False)
+
+    assert routed.upstream.connections() == 2
+
+
+@pytest.mark.parametrize("status", [599, 600, 799, 999])
+def test_a_status_that_no_standard_knows_goes_on(routed: Keyless, status: int) -> None:
+    answer = b"HTTP/1.1 %d Odd\r\nContent-Length: 2\r\n\r\nab" % status
+    with routed.proxy.connect() as wire:
+        found = wire.say(routed.head(raw(answer))).hear()
+
+    assert (found.status, found.reason, found.body) == (status, "Odd", b"ab")
+
+
+@pytest.mark.parametrize("status", [204, 304])
+def test_an_answer_without_a_body_that_speaks_of_chunks_ends_at_once(routed: Keyless, status: int) -> None:
+    with routed.proxy.connect() as wire:
+        head = b"HTTP/1.1 %d Nothing\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n" % status
+        answer = wire.say(routed.head(raw(head))).hear()
+
+        assert (answer.status, answer.all("transfer-encoding")) == (status, [])
         assert wire.say(routed.head("/up/echo")).hear().status == 200
 
 
@@ -139,6 +208,13 @@ def test_interim_answers_without_end_are_not_waited_for(routed: Keyless, count: 
         assert (answer.status, answer.body) == (200, b"final")
     else:
         assert refusal(answer) == (502, "upstream_failed")
+
+
+def test_interim_answers_that_take_their_time_may_be_many(routed: Keyless) -> None:
+    with routed.proxy.connect() as wire:
+        answer = wire.say(routed.head("/up/long-job?interim=24")).hear()
+
+    assert (answer.status, answer.body) == (200, b"done")
 
 
 # Blanks by the ten thousand, where a reader could try each way of dividing them.

@@ -456,6 +456,10 @@ PARSERS: dict[str, Callable[[str], object]] = {
     "a path": lambda text: parse_target("localhost", f"/{text}"),
     "a host": lambda text: parse_target(text, "/"),
     "a framing header": _expected,
+    "an answer's head": lambda text: ours.clean_head([b"HTTP/1.1 200 OK", *text.encode("latin-1").split(b"\n")]),
+    "an answer's length": lambda text: ours.clean_head(
+        [b"HTTP/1.1 200 OK", b"Content-Length:" + text.encode("latin-1")]
+    ),
     "headers' names": _valid,
     "whether to close": lambda text: http1.connection_close("HTTP/1.1", http.Headers(CONNECTION(text))),
     "frames": _frames,
