@@ -68,6 +68,13 @@ class OidcProvider(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rena
     iss_in_response: Annotated[
         bool, described("True if the provider names itself in its answer; one without `iss` is then refused.")
     ]
+    userinfo_url: Annotated[
+        Url | None,
+        described(
+            "Userinfo endpoint, asked where the ID token has no `email_verified`; null: it is never asked.",
+            format="uri",
+        ),
+    ] = None
 
 
 class ProviderProblem(Exception):
@@ -110,6 +117,8 @@ def check(provider: OidcProvider, tenant: str, public_url: str) -> OidcProvider:
         ("tokenUrl", provider.token_url),
     ):
         check_address(field, url, public_url)
+    if provider.userinfo_url is not None:
+        check_address("userinfoUrl", provider.userinfo_url, public_url)
     if not provider.audience:
         raise ProviderProblem("audience", "It is empty; leave it out to accept the clientId.")
     if provider.client_secret_env is not None:

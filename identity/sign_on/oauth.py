@@ -16,7 +16,7 @@ from custody.protocol.identity.sign_on import FinishOAuth, Opened, OpenSignIn, S
 from custody.worker.acts import enter
 from custody.worker.call import Call
 from identity.context import Identity
-from identity.sign_on import domains, ending, id_tokens, keys, people, providers, requests, trying
+from identity.sign_on import domains, ending, id_tokens, keys, people, providers, requests, trying, userinfo
 from identity.sign_on.ending import Way
 from identity.sign_on.id_tokens import IdClaims, IdTokenRefused
 from identity.sign_on.people import Proven
@@ -66,6 +66,14 @@ class IdTokenInvalid(Unauthenticated):
         super().__init__(refused.sentence, code=refused.code)
 
 
+class UserinfoFailed(Unavailable):
+    """The identity provider's userinfo endpoint did not answer; try again in a minute."""
+
+
+class UserinfoInvalid(Unauthenticated):
+    """The userinfo endpoint of the identity provider spoke of somebody else or gave no JSON; tell its administrator."""
+
+
 class EmailUnverified(Unauthenticated):
     """The identity provider does not call your e-mail address verified; its administrator must switch that on."""
 
@@ -78,6 +86,7 @@ _PROBLEMS: dict[str, CustodyError] = {
     "token_endpoint_failed": TokenEndpointFailed(),
     "token_endpoint_refused": TokenEndpointRefused(),
     "profile_failed": ProfileInvalid(),
+    "userinfo_failed": UserinfoFailed(),
     "keys_unavailable": KeysUnavailable(),
 }
 
@@ -200,6 +209,12 @@ async def _prove(
             name=claims.text("name"),
             shown_email=id_tokens.verified_email(claims, provider.issuer),
         )
+    if provider.userinfo_url is not None and message.userinfo is not None:
+        try:
+            claims = userinfo.complete(claims, message.userinfo)
+        except userinfo.NotTheirs:
+            raise UserinfoInvalid from None
+        arrived.update(claims.said)
     return await _of_tenant(connection, identity, claims, provider)
 
 

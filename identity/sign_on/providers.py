@@ -46,6 +46,7 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
     secret_env: str | None = None
     basic: bool = False
     profile_url: str | None = None
+    userinfo_url: str | None = None
     newcomers: bool = False
     enabled: bool = True
 
@@ -59,6 +60,7 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
             secret_env=self.secret_env,
             basic=self.basic,
             profile_url=self.profile_url,
+            userinfo_url=self.userinfo_url,
         )
 
 
@@ -104,6 +106,7 @@ async def of_tenant(connection: Any, identity: Identity, tenant: str, provider: 
         promises_issuer=found.iss_in_response,
         secret_env=found.client_secret_env,
         basic=found.client_authentication == "basic",
+        userinfo_url=found.userinfo_url,
         newcomers=found.allow_jit_provisioning,
         enabled=found.enabled,
     )

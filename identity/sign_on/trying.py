@@ -22,7 +22,7 @@ _OIDC: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("exchange", "The provider exchanged its code for an ID token", ("token_endpoint", "profile_", "id_token_missing")),
     ("keys", "The provider's keys could be fetched", ("keys_",)),
     ("id_token", "The ID token is the provider's, for this client, and for this very sign-in", ("id_token",)),
-    ("email", "It says that the e-mail address is verified", ("email_unverified",)),
+    ("email", "It says that the e-mail address is verified", ("email_unverified", "userinfo_")),
     ("domain", "The address is in a domain that this tenant has verified", ("email_domain",)),
 )
 _ACCOUNT = ("account", "Somebody would be signed in")

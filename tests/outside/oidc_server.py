@@ -35,7 +35,9 @@ class Grant(msgspec.Struct, frozen=True):
 
 
 class OidcServer(WebServer):
-    """Its paths are /authorize, /token, /jwks and discovery. In each `_changes` a value of None takes a field away."""
+    """Its paths are /authorize, /token, /jwks, /userinfo and discovery.
+
+    In each `_changes` a value of None takes a field away."""
 
     def __init__(self, issuer: str | None = None) -> None:
         super().__init__()
@@ -53,6 +55,7 @@ class OidcServer(WebServer):
         self.header_changes: Mapping[str, object] = {}
         self.discovery_changes: Mapping[str, object] = {}
         self.token_changes: Mapping[str, object] = {}
+        self.userinfo_changes: Mapping[str, object] = {}
         self.callback_changes: Mapping[str, str | None] = {}
         # Goes to the end of the callback's query as it is.
         self.callback_suffix = ""
@@ -61,6 +64,8 @@ class OidcServer(WebServer):
         # The keys that are shown, where it is not those that there are.
         self.shown_keys: list[dict[str, Any]] | None = None
         self._codes: dict[str, Grant] = {}
+        # Access tokens that it gave out.
+        self._access: set[str] = set()
 
     def started(self) -> None:
         """Be its own issuer, unless another one was named."""
@@ -95,6 +100,7 @@ class OidcServer(WebServer):
             "authorization_endpoint": f"{self.url}/authorize",
             "token_endpoint": f"{self.url}/token",
             "jwks_uri": f"{self.url}/jwks",
+            "userinfo_endpoint": f"{self.url}/userinfo",
             "response_types_supported": ["code"],
             "subject_types_supported": ["public"],
             "id_token_signing_alg_values_supported": ["RS256", "ES256"],
@@ -112,6 +118,9 @@ class OidcServer(WebServer):
             return self._token(heard)
         if heard.path == "/jwks":
             return json({"keys": [key.jwk for key in self.keys] if self.shown_keys is None else self.shown_keys})
+        if heard.path == "/userinfo":
+            known = heard.headers.get("authorization", "").removeprefix("Bearer ") in self._access
+            return json(changed(self.person, self.userinfo_changes)) if known else Reply(401)
         # An issuer may have a path.
         if heard.path.endswith(DISCOVERY):
             return json(self.discovery())
@@ -158,6 +167,7 @@ class OidcServer(WebServer):
     def tokens(self, grant: Grant) -> dict[str, Any]:
         """Exchange a good code for tokens."""
         token = secrets.token_urlsafe(24)
+        self._access.add(token)
         id_token = self.id_token(self.claims(grant.nonce, aud=grant.client_id))
         return {"access_token": token, "token_type": "Bearer", "expires_in": 600, "id_token": id_token}
 

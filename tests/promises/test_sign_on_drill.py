@@ -9,6 +9,7 @@ from contextlib import closing
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+import msgspec
 import pytest
 
 from tests.fixtures.eventually import eventually
@@ -20,6 +21,7 @@ from tests.fixtures.signer_socket import Wire, greeted
 from tests.outside.dns_server import DnsServer
 from tests.outside.jose import SigningKey, signed
 from tests.outside.oauth_providers import OAuthProviders
+from tests.outside.oidc_server import running_oidc_server
 from tests.outside.saml_answers import Answer, form_value, key
 
 BROWSER, VERIFIER = "b" * 43, "v" * 43
@@ -97,6 +99,40 @@ def test_a_profile_is_nobody_at_a_provider_with_tokens(taken: Taken) -> None:
     state = taken.opened("google")
 
     assert error_of(taken.say("FinishOAuth", state=state, profile="2244994945")) == "id_token_missing"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "changed", "code"),
+    [
+        (False, {}, "email_unverified"),
+        (True, {}, "none"),
+        (True, {"sub": "the victim"}, "userinfo_invalid"),
+        (True, {"email": "boss@{domain}"}, "email_unverified"),
+    ],
+    ids=["not wanted", "wanted", "of another person", "of another address"],
+)
+def test_userinfo_of_the_apis_own_making_counts_only_where_an_administrator_wants_it(
+    taken: Taken, as_owner: Person, dns_server: DnsServer, wanted: bool, changed: dict[str, str], code: str
+) -> None:
+    """It says that an address is verified, and never whose it is: subject and address are what the provider signed."""
+    domain = verified_domain(as_owner, dns_server)
+    with running_oidc_server() as idp:
+        body = {"id": "idp", "issuer": idp.issuer, "clientId": idp.client_id, "allowJitProvisioning": True}
+        body |= {"userinfoUrl": f"{idp.url}/userinfo"} if wanted else {}
+        as_owner.ok("PUT", f"/tenants/{as_owner.tenant}/oidc-providers", {"providers": [body]})
+        asked = taken.begun("oidc", "idp", as_owner.tenant)
+        state, nonce = asked["state"][0], asked["nonce"][0]
+        mine = {"kind": "oidc", "provider": "idp", "tenant": as_owner.tenant, "state": state, "browser": BROWSER}
+        assert taken.say("OpenSignIn", **mine, issuer=idp.issuer)["type"] == "Opened"
+        person = {"sub": "ann", "email": f"ann@{domain}"}
+        token = idp.sign(idp.claims(nonce, **person, email_verified=None))
+        made = {"email_verified": True, **person, **{name: one.format(domain=domain) for name, one in changed.items()}}
+
+        def judge() -> str:
+            said = msgspec.json.encode(made).decode()
+            return error_of(taken.say("FinishOAuth", state=state, id_token=token, userinfo=said))
+
+        assert eventually(judge, lambda found: found != "keys_wanted") == code
 
 
 def test_a_state_is_opened_once_and_finished_once(taken: Taken) -> None:

@@ -4,6 +4,7 @@ What was left out is filled from it, and what was given must agree; afterwards n
 """
 
 import re
+from typing import Any
 
 import msgspec
 
@@ -59,6 +60,7 @@ class Document(msgspec.Struct, frozen=True):
     jwks_uri: str | None = None
     authorization_endpoint: str | None = None
     token_endpoint: str | None = None
+    userinfo_endpoint: str | None = None
     token_endpoint_auth_methods_supported: tuple[str, ...] = ("client_secret_basic",)
     authorization_response_iss_parameter_supported: bool = False
 
@@ -79,9 +81,17 @@ async def discover(fetcher: Fetcher, tenant: str, issuer: str) -> Document | Und
     if answer.status != 200:
         return Undiscovered("status")
     try:
-        return msgspec.convert(read_object(answer.body), Document)
+        return msgspec.convert(_without_odd(read_object(answer.body)), Document)
     except (NotStrict, msgspec.ValidationError):
         return Undiscovered("malformed")
+
+
+def _without_odd(document: dict[str, Any]) -> dict[str, Any]:
+    """The document without members of its list that are no texts, and without what is null: neither says anything."""
+    methods = document.get("token_endpoint_auth_methods_supported")
+    if isinstance(methods, list):
+        document["token_endpoint_auth_methods_supported"] = [one for one in methods if isinstance(one, str)]
+    return {name: value for name, value in document.items() if value is not None}
 
 
 def complete(body: OidcProviderBody, found: Document | Undiscovered, place: str, public_url: str) -> OidcProvider:
@@ -107,6 +117,7 @@ def complete(body: OidcProviderBody, found: Document | Undiscovered, place: str,
         client_secret_env=body.client_secret_env,
         scopes=body.scopes,
         allow_jit_provisioning=body.allow_jit_provisioning,
+        userinfo_url=body.userinfo_url,
         client_authentication=authentication,
         iss_in_response=promised,
         **addresses,
@@ -141,6 +152,12 @@ def _agree(body: OidcProviderBody, found: Document, public_url: str) -> dict[str
         if said is not None:
             check_address(name, said, public_url)
         addresses[field] = said if said is not None else given
+    # It is asked only where an administrator wants it, so it is compared and never filled in.
+    if body.userinfo_url is not None and found.userinfo_endpoint not in (None, body.userinfo_url):
+        raise ProviderProblem(
+            "userinfoUrl",
+            f"The issuer's document says {_printable(found.userinfo_endpoint or '')}; write that, or leave it out.",
+        )
     return addresses
 
 

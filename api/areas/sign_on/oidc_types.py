@@ -40,6 +40,14 @@ class OidcProviderBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
     token_url: Annotated[Url | None, described("Token endpoint of the provider; null: discovered.", format="uri")] = (
         None
     )
+    userinfo_url: Annotated[
+        Url | None,
+        described(
+            "Userinfo endpoint, to ask where the ID token has no `email_verified`; the api is then believed about the "
+            "address. Null: it is never asked.",
+            format="uri",
+        ),
+    ] = None
     scopes: Annotated[Texts, described("Scopes besides `openid` and `email`.")] = ()
     allow_jit_provisioning: Annotated[
         bool, described("True to make an unknown person of a verified domain a member, as viewer.")

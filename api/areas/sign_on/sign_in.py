@@ -175,7 +175,13 @@ async def _came_back(
     if not isinstance(opened, Opened):
         return end_flow(opened)
     told = await token_endpoint.ask(ports, way.kind, way.provider, way.tenant, opened, query.code)
-    finish = FinishOAuth(state=query.state, id_token=told.id_token, profile=told.profile, problem=told.problem)
+    finish = FinishOAuth(
+        state=query.state,
+        id_token=told.id_token,
+        profile=told.profile,
+        userinfo=told.userinfo,
+        problem=told.problem,
+    )
     return end_flow(await _finish(ports, origin, finish))
 
 

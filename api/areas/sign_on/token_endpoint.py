@@ -9,10 +9,11 @@ from urllib.parse import quote_plus, urlencode
 import msgspec
 
 from api.areas.sign_on import client_secrets
+from custody.identity.strict_json import NotStrict, read_object
 from custody.kit.errors import CustodyError
 from custody.kit.outside import Fetched, NoAnswer
 from custody.ports import Ports
-from custody.protocol.identity.sign_on import IDTOKEN_MOST, Opened, Problem, SignOnKind
+from custody.protocol.identity.sign_on import IDTOKEN_MOST, USERINFO_MOST, Opened, Problem, SignOnKind
 
 MOST_BYTES = 64 * 1024
 # Of requests that are made for the deployment itself.
@@ -24,6 +25,7 @@ class Said(msgspec.Struct, frozen=True):
 
     id_token: str | None = None
     profile: str | None = None
+    userinfo: str | None = None
     problem: Problem | None = None
 
     def __repr__(self) -> str:
@@ -79,6 +81,8 @@ async def ask(ports: Ports, kind: SignOnKind, name: str, tenant: str | None, ope
         return await _profile(ports, opened.profile_url, tokens.access_token, asked_for)
     if tokens.id_token is not None and len(tokens.id_token) > IDTOKEN_MOST:
         return Said(problem="token_endpoint_failed")
+    if opened.userinfo_url is not None and tokens.id_token is not None and _leaves_open(tokens.id_token):
+        return await _userinfo(ports, opened.userinfo_url, tokens, asked_for)
     return Said(id_token=tokens.id_token)
 
 
@@ -109,14 +113,36 @@ async def _post(ports: Ports, opened: Opened, code: str, secret: str | None, ask
     return await ports.fetcher.post(opened.token_url, body, tenant=asked_for, most_bytes=MOST_BYTES, headers=headers)
 
 
-async def _profile(ports: Ports, url: str, access_token: str, asked_for: str) -> Said:
-    headers = {"Authorization": f"Bearer {access_token}", "Accept": "application/json"}
-    # A token with a line end would make another request of it.
-    if not access_token.isascii() or not access_token.isprintable():
-        return Said(problem="profile_failed")
+def _leaves_open(id_token: str) -> bool:
+    """Say whether an ID token is silent on whether the address is verified. It is judged elsewhere; this asks only."""
+    payload = f"{id_token}..".split(".")[1]
     try:
-        answer = await ports.fetcher.get(url, tenant=asked_for, most_bytes=MOST_BYTES, headers=headers)
-        profile = _decoded(answer, _Profile)
+        return "email_verified" not in read_object(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
+    except (ValueError, NotStrict):
+        return False
+
+
+async def _userinfo(ports: Ports, url: str, tokens: _Tokens, asked_for: str) -> Said:
+    """The answer of the userinfo endpoint (OpenID Connect Core 1.0, 5.3) as it is, asked for once."""
+    try:
+        answer = await _get(ports, url, tokens.access_token, asked_for, USERINFO_MOST)
+        said = answer.body.decode() if answer.status == 200 else None
+    except (NoAnswer, UnicodeDecodeError):
+        said = None
+    return Said(problem="userinfo_failed") if said is None else Said(id_token=tokens.id_token, userinfo=said)
+
+
+async def _get(ports: Ports, url: str, access_token: str, asked_for: str, most_bytes: int) -> Fetched:
+    # A token with a line end would make another request of it.
+    if not access_token or not access_token.isascii() or not access_token.isprintable():
+        raise NoAnswer("address_blocked")
+    headers = {"Authorization": f"Bearer {access_token}", "Accept": "application/json"}
+    return await ports.fetcher.get(url, tenant=asked_for, most_bytes=most_bytes, headers=headers)
+
+
+async def _profile(ports: Ports, url: str, access_token: str, asked_for: str) -> Said:
+    try:
+        profile = _decoded(await _get(ports, url, access_token, asked_for, MOST_BYTES), _Profile)
     except (NoAnswer, msgspec.MsgspecError):
         return Said(problem="profile_failed")
     if profile.errors or len(profile.data.id) > 32:

@@ -19,8 +19,11 @@ Random = Annotated[str, Meta(min_length=43, max_length=43, pattern=r"^[A-Za-z0-9
 # What comes from a browser is looked up by its hash; anything that is no such text is unknown.
 Shown = Annotated[str, Meta(max_length=512)]
 # Why there is nothing to judge: what became of the question at the provider.
-Problem = Literal["token_endpoint_failed", "token_endpoint_refused", "profile_failed", "keys_unavailable"]
+Problem = Literal[
+    "token_endpoint_failed", "token_endpoint_refused", "profile_failed", "userinfo_failed", "keys_unavailable"
+]
 IDTOKEN_MOST = 16 * 1024
+USERINFO_MOST = 16 * 1024
 # A form of a browser: 64 KiB of XML in base64, with line ends.
 SAML_MOST = 96 * 1024
 BEGAN = ("session.began", "tenant.created", "membership.added", "membership.changed", "sso.account_linked")
@@ -39,7 +42,8 @@ class Opened(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     """The means to exchange the provider's code, once.
 
     `secret_env` names the variable of a tenant's client secret; None: a public client, or one of the deployment's own
-    providers. `profile_url`: there is no ID token, the profile is asked for.
+    providers. `profile_url`: there is no ID token, the profile is asked for. `userinfo_url` is asked where the ID token
+    says nothing of `email_verified`.
     """
 
     token_url: str
@@ -49,6 +53,7 @@ class Opened(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     secret_env: str | None = None
     basic: bool = False
     profile_url: str | None = None
+    userinfo_url: str | None = None
 
     def __repr__(self) -> str:
         return "Opened()"
@@ -169,13 +174,15 @@ class OpenSignIn(Command[Opened | SentBack | Tried], frozen=True, kw_only=True):
 class FinishOAuth(Command[SentBack | Tried], frozen=True, kw_only=True):
     """Judge what the provider said of a person, and make the code for the client.
 
-    `profile`: the person's id at a provider without ID tokens, by the api's word. `problem`: there is nothing to
-    judge, because the provider's token endpoint failed.
+    `profile`: the person's id at a provider without ID tokens, by the api's word. `userinfo`: what the provider's
+    userinfo endpoint says, by the api's word, where an administrator lets that be asked. `problem`: there is nothing to
+    judge, because the provider did not answer.
     """
 
     state: Shown
     id_token: Annotated[str, Meta(max_length=IDTOKEN_MOST)] | None = None
     profile: Annotated[str, Meta(max_length=32)] | None = None
+    userinfo: Annotated[str, Meta(max_length=USERINFO_MOST)] | None = None
     problem: Problem | None = None
 
     def __repr__(self) -> str:

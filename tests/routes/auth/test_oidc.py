@@ -20,7 +20,7 @@ from tests.outside.dns_server import DnsServer
 from tests.outside.identity_providers.oidc import OidcClient, running_oidc_provider
 from tests.outside.jose import SigningKey, compact, hmac_signed, signed, unencoded, unsigned
 from tests.outside.oidc_server import OidcServer, running_oidc_server
-from tests.outside.replies import Reply, html, json, redirect
+from tests.outside.replies import Reply, html, json, redirect, zipped
 from tests.outside.smtp_server import Mailbox
 
 ID = "acme-idp"
@@ -283,6 +283,99 @@ def test_a_token_by_a_key_that_is_skipped_signs_nobody_in(oidc: OidcTenant, odd:
         other.id_token = lambda claims: signed(claims, key)
         with oidc.flow() as flow:
             assert refusal(flow.walk(other.browse)) == "keys_unavailable"
+
+
+def asks_userinfo(oidc: OidcTenant, **changed: Any) -> None:
+    """The tenant's provider says only at its userinfo endpoint that an address is verified."""
+    oidc.put(userinfoUrl=f"{oidc.idp.url}/userinfo")
+    oidc.idp.claim_changes = {"email_verified": None, **changed}
+    oidc.idp.heard.clear()
+
+
+@pytest.mark.parametrize("left_out", [{}, {"email": None}], ids=["address in both", "address there alone"])
+def test_userinfo_says_once_that_the_address_is_verified(oidc: OidcTenant, left_out: dict[str, Any]) -> None:
+    asks_userinfo(oidc, **left_out)
+
+    with oidc.flow() as flow, closing(flow.person(oidc.idp.browse)) as somebody:
+        assert (somebody.tenant, somebody.role) == (oidc.tenant, "viewer")
+    assert len(oidc.idp.at("/userinfo")) == 1
+
+
+@pytest.mark.parametrize(("verified", "outcome"), [(True, "none"), (False, "email_unverified")])
+def test_userinfo_is_not_asked_where_the_id_token_says_it(oidc: OidcTenant, verified: bool, outcome: str) -> None:
+    asks_userinfo(oidc, email_verified=verified)
+
+    assert oidc.refusal() == outcome
+    assert oidc.idp.at("/userinfo") == []
+
+
+def test_userinfo_is_not_asked_where_no_administrator_wants_it(oidc: OidcTenant) -> None:
+    oidc.idp.claim_changes = {"email_verified": None}
+    oidc.idp.heard.clear()
+
+    assert oidc.refusal() == "email_unverified"
+    assert oidc.idp.at("/userinfo") == []
+
+
+@pytest.mark.parametrize(
+    ("says", "code"),
+    [
+        ({"sub": "somebody else"}, "userinfo_invalid"),
+        ({"sub": None}, "userinfo_invalid"),
+        ({"sub": 7}, "userinfo_invalid"),
+        ({"email_verified": False}, "email_unverified"),
+        ({"email_verified": None}, "email_unverified"),
+        ({"email_verified": 1}, "email_unverified"),
+        ({"email_verified": None, "xms_edov": True}, "email_unverified"),
+        ({"email": "boss@elsewhere.example.com"}, "email_unverified"),
+        ({"email": None}, "email_unverified"),
+        ({"email": ["a@b.example"]}, "email_unverified"),
+    ],
+)
+def test_userinfo_that_says_something_else_signs_nobody_in(oidc: OidcTenant, says: dict[str, Any], code: str) -> None:
+    asks_userinfo(oidc)
+    oidc.idp.userinfo_changes = says
+
+    assert oidc.refusal() == code
+
+
+def test_an_address_that_userinfo_alone_says_must_be_in_a_verified_domain(oidc: OidcTenant) -> None:
+    asks_userinfo(oidc, email=None)
+    oidc.idp.userinfo_changes = {"email": "ann@elsewhere.example.com"}
+
+    assert oidc.refusal() == "email_domain_unverified"
+
+
+USERINFO: dict[str, tuple[Reply, str]] = {
+    "HTML": (html(), "userinfo_invalid"),
+    "a list": (json([]), "userinfo_invalid"),
+    "a member twice": (Reply(200, b'{"sub": "a", "sub": "b"}'), "userinfo_invalid"),
+    "no UTF-8": (Reply(200, b"\xff"), "userinfo_failed"),
+    "401": (Reply(401), "userinfo_failed"),
+    "500": (Reply(500), "userinfo_failed"),
+    "elsewhere": (redirect("/elsewhere"), "userinfo_failed"),
+    "17 KiB": (json({"sub": "x" * 17 * 1024}), "userinfo_failed"),
+    "packed": (zipped(b"{}"), "userinfo_failed"),
+}
+
+
+@pytest.mark.parametrize("name", USERINFO)
+def test_userinfo_that_is_not_answered_as_it_must_be_signs_nobody_in(oidc: OidcTenant, name: str) -> None:
+    asks_userinfo(oidc)
+    reply, code = USERINFO[name]
+    oidc.idp.replies("/userinfo", reply)
+
+    assert oidc.refusal() == code
+    assert oidc.idp.at("/elsewhere") == []
+
+
+@pytest.mark.parametrize("token", ["", "a\r\nX-More: 1", "\u00e9", None])
+def test_an_access_token_that_cannot_stand_in_a_header_is_not_sent(oidc: OidcTenant, token: str | None) -> None:
+    asks_userinfo(oidc)
+    oidc.idp.token_changes = {"access_token": token}
+
+    assert oidc.refusal() == "userinfo_failed"
+    assert oidc.idp.at("/userinfo") == []
 
 
 @pytest.mark.parametrize("iss", [None, "https://elsewhere.example.com"])

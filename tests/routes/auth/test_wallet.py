@@ -437,11 +437,12 @@ def site() -> Iterator[NodeWallet]:
     [
         {},
         {"statement": "I accept the terms: https://example.com/tos"},
+        {"statement": ""},
         {"scheme": "http"},
         {"request_id": "one-1"},
         {"resources": ("https://example.com/a", "ipfs://Qme7ss3ARVgxv6rXqVPiikMJ8u2NLgmgszg13pYrDKEoiu")},
     ],
-    ids=["plain", "statement", "scheme", "request id", "resources"],
+    ids=["plain", "statement", "empty statement", "scheme", "request id", "resources"],
 )
 def test_the_messages_of_the_library_that_sites_use_are_understood(
     service: Service, as_nobody: Client, site: NodeWallet, more: dict[str, Any]

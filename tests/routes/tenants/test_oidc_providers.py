@@ -124,6 +124,7 @@ def test_identity_discovers_what_is_left_out_and_fetches_the_keys(
         "allowJitProvisioning": False,
         "clientAuthentication": "basic",
         "issInResponse": True,
+        "userinfoUrl": None,
         "callbackUrl": f"http://localhost:{running.port}/auth/oidc/{owner.tenant}~idp/callback",
         "clientSecretSet": None,
         "lastTest": None,
@@ -285,6 +286,26 @@ def test_an_issuer_of_every_organisation_is_refused(owner: Person, issuer: str) 
     refused = refusal(owner, {"id": "idp", "issuer": issuer, "clientId": "a"})
 
     assert refused["fields"] == ["providers[0].issuer"]
+
+
+def test_the_userinfo_endpoint_is_public_and_the_issuers_own_or_not_saved(owner: Person, server: OidcServer) -> None:
+    own = f"{server.url}/userinfo"
+
+    assert put(owner, least(server))[0]["userinfoUrl"] is None
+    assert put(owner, least(server, userinfoUrl=own))[0]["userinfoUrl"] == own
+    for wrong in ("https://10.0.0.1/", "http://169.254.169.254/", "http://idp.example.com/", f"{own}/other"):
+        assert refusal(owner, least(server, userinfoUrl=wrong))["fields"] == ["providers[0].userinfoUrl"]
+    server.discovery_changes = {"userinfo_endpoint": None}
+    for wrong in ("https://10.0.0.1/", "https://user:password@idp.example.com/"):
+        assert refusal(owner, least(server, userinfoUrl=wrong))["fields"] == ["providers[0].userinfoUrl"]
+    assert put(owner, least(server, userinfoUrl=own))[0]["userinfoUrl"] == own
+
+
+@pytest.mark.parametrize("methods", [["client_secret_post", None, 7, {}], [None, "client_secret_post"]])
+def test_odd_members_of_a_documents_list_say_nothing(owner: Person, server: OidcServer, methods: list[Any]) -> None:
+    server.discovery_changes = {"token_endpoint_auth_methods_supported": methods, "scopes_supported": [7]}
+
+    assert put(owner, least(server))[0]["clientAuthentication"] == "post"
 
 
 def test_a_put_replaces_all_and_the_audit_log_names_them(owner: Person, server: OidcServer) -> None:
