@@ -274,7 +274,7 @@ class Admission:
                 self._want_body(arrived, exchange, one)
         exchange.secret_version = credential.secret_version
         exchange.needles = credential.needles
-        exchange.injected = not exchange.into_body
+        exchange.injected = bool(credential.placed) and not exchange.into_body
         exchange.ticket = Ticket(
             exchange,
             target.host,

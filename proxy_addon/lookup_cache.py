@@ -88,7 +88,7 @@ class Credential:
         ends = [end for end in (revealed.expires_at, *(one.expires_at for one in revealed.also)) if end is not None]
         self.expires_at: datetime | None = min(ends, default=None)
         own = revealed.value.decode() if minted is None else minted.token
-        values = [own, *(one.value.decode() for one in revealed.also)]
+        values = [own, *(one.value.decode() for one in revealed.also)] if self.fields.placements else []
         said = list(zip(self.fields.placements, values, strict=True))
         self.placed = [Placed(one, format_value(one, value)) for one, value in said]
         self.needles = Needles.together([needles(value) for value in values])
@@ -271,10 +271,10 @@ def _route(row: Any) -> CredentialRoute | None:
         return None
     return CredentialRoute(
         id=str(row["id"]),
-        secret_id=str(row["secret_id"]),
+        secret_id=None if row["secret_id"] is None else str(row["secret_id"]),
         fields=fields,
-        secret_name=row["secret_name"],
-        secret_version=row["secret_version"],
+        secret_name=row["secret_name"] or "",
+        secret_version=row["secret_version"] or 0,
         secret_lost=row["secret_lost"],
     )
 

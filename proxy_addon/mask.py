@@ -132,8 +132,8 @@ class Needles(msgspec.Struct, frozen=True):
     @classmethod
     def together(cls, found: Sequence["Needles"]) -> "Needles":
         """All of several values."""
-        if len(found) == 1:
-            return found[0]
+        if len(found) < 2:
+            return found[0] if found else NOTHING
         both = cls.of(*{form for one in found for form in one.literals})
         longest = max((both.longest, *(one.longest for one in found)))
         return cls(both.literals, tuple(reading for one in found for reading in one.readings), longest)

@@ -55,22 +55,26 @@ async def create(signer: Signer, message: CreateCredentialRoute, call: Call[Prov
         message.fields, allow_broad=signer.allow_broad_secret_routes, allow_cookies=signer.allow_cookie_injection
     )
     outcome = _shown(route, secret, said, now)
+    rules.check_secret(said, secret)
     text, mac = seal_route(signer.sealer, tenant, route, secret, said)
     async with turn(signer, tenant) as connection:
         used = await connection.fetchrow(_USAGE, tenant)
         check_quota("credential_routes", used["credential_routes"], signer.quotas.limits.of(tenant).credential_routes)
         for _ in range(TRIES):
-            row = await connection.fetchrow(VALUE_OF, tenant, secret)
-            if row is None:
-                raise SecretAbsent
-            insist_on_fit(signer.sealer, tenant, secret, row, said)
+            version = None
+            if secret is not None:
+                row = await connection.fetchrow(VALUE_OF, tenant, secret)
+                if row is None:
+                    raise SecretAbsent
+                insist_on_fit(signer.sealer, tenant, secret, row, said)
+                version = row["version"]
             await insist_on_further(connection, signer.sealer, tenant, said)
             result = await connection.fetchval(
                 _CREATE,
                 *changing(call, outcome, secretId=secret, hostPattern=said.host_pattern),
                 route,
                 secret,
-                row["version"],
+                version,
                 text,
                 said.priority,
                 mac,
@@ -101,10 +105,11 @@ async def _change(
     row = await connection.fetchrow(_READ, tenant, route)
     if row is None:
         raise CredentialRouteAbsent
-    secret = str(row["secret_id"])
+    secret = None if row["secret_id"] is None else str(row["secret_id"])
     # Opened before it is changed: sealing it again must not make a route good that the signer never wrote.
     said = _merged(signer, open_route(sealer, tenant, route, secret, (row["fields"], row["mac"])), message.changes)
-    if not row["deleted"]:
+    rules.check_secret(said, secret)
+    if secret is not None and not row["deleted"]:
         insist_on_fit(sealer, tenant, secret, row, said)
     if "alsoInject" in message.changes:
         await insist_on_further(connection, sealer, tenant, said)
@@ -157,5 +162,5 @@ def _merged(signer: Signer, old: RouteFields, changes: dict[str, Any]) -> RouteF
     )
 
 
-def _shown(route: str, secret: str, said: RouteFields, created_at: datetime) -> CredentialRoute:
+def _shown(route: str, secret: str | None, said: RouteFields, created_at: datetime) -> CredentialRoute:
     return CredentialRoute(id=route, secret_id=secret, created_at=clock.iso(created_at), **msgspec.structs.asdict(said))

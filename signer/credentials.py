@@ -43,16 +43,16 @@ def open_value(sealer: Sealer, tenant: str, secret: str, row: Any) -> bytes:
     return sealer.open(row["blob"], place(tenant, secret, row["version"], row["expires_at"]))
 
 
-def seal_route(sealer: Sealer, tenant: str, route: str, secret: str, said: RouteFields) -> tuple[str, bytes]:
+def seal_route(sealer: Sealer, tenant: str, route: str, secret: str | None, said: RouteFields) -> tuple[str, bytes]:
     """The stored text of a route and its MAC."""
     text = msgspec.json.encode(said, order="sorted").decode()
-    return text, sealer.mac(ROUTE_MAC, tenant, fields(tenant, route, secret, text))
+    return text, sealer.mac(ROUTE_MAC, tenant, fields(tenant, route, secret or "", text))
 
 
-def open_route(sealer: Sealer, tenant: str, route: str, secret: str, stored: tuple[str, bytes]) -> RouteFields:
+def open_route(sealer: Sealer, tenant: str, route: str, secret: str | None, stored: tuple[str, bytes]) -> RouteFields:
     """What a stored route says, or Tampered; `stored` are its text and its MAC."""
     text, mac = stored
-    sealer.check_mac(mac, ROUTE_MAC, tenant, fields(tenant, route, secret, text))
+    sealer.check_mac(mac, ROUTE_MAC, tenant, fields(tenant, route, secret or "", text))
     return msgspec.json.decode(text, type=RouteFields)
 
 

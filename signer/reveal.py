@@ -42,7 +42,7 @@ async def reveal(signer: Signer, message: RevealForRoute, call: Call[ProvenAgent
         raise Frozen("The agent or its tenant is frozen; its secrets are not used until it is unfrozen.")
     if row["fields"] is None:
         raise CredentialRouteAbsent
-    secret = str(row["secret_id"])
+    secret = None if row["secret_id"] is None else str(row["secret_id"])
     said = open_route(signer.sealer, tenant, message.route, secret, (row["fields"], row["mac"]))
     if not said.serves(caller.agent):
         raise CredentialRouteAbsent
@@ -50,6 +50,8 @@ async def reveal(signer: Signer, message: RevealForRoute, call: Call[ProvenAgent
         raise RouteDisabled
     if row["lost"] is not None:
         raise SecretUnavailable(reason=row["lost"])
+    if secret is None:
+        return Revealed(None, 0, said, b"")
     value = open_value(signer.sealer, tenant, secret, row)
     also = await _further(signer, tenant, said) if said.also_inject else []
     if said.exchange is None:

@@ -126,7 +126,7 @@ class Secrets(Page):
         ]
 
     def _secret_of(self, route: CredentialRoute) -> str:
-        return self._names.get(route.secret_id, "deleted, or not loaded")
+        return "none" if route.secret_id is None else self._names.get(route.secret_id, "deleted, or not loaded")
 
     def _ago(self, text: str | None) -> str:
         return ago(moment(text), self.app.now())

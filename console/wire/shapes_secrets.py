@@ -37,7 +37,7 @@ class CredentialRoute(msgspec.Struct, frozen=True, rename="camel", kw_only=True)
     """Into which requests a secret goes, and how."""
 
     id: str
-    secret_id: str
+    secret_id: str | None
     host_pattern: str
     path_pattern: str
     method: str
@@ -82,6 +82,7 @@ _PLACES: Final = {
     "body": "body field",
     "json": "place in JSON",
     "text": "placeholder",
+    "none": "nothing",
 }
 REASONS: Final = {
     "matched": "it matches",
@@ -117,15 +118,16 @@ def target(route: CredentialRoute) -> str:
 def injection(route: CredentialRoute | Injection) -> str:
     """Describe where the value goes, and what is written around it."""
     place = _PLACES.get(route.inject_as, route.inject_as)
-    return f"{place} {route.inject_key}: {route.inject_format}"
+    return place if route.inject_as == "none" else f"{place} {route.inject_key}: {route.inject_format}"
 
 
 def explanation_in_lines(found: Explanation, routes: Mapping[str, CredentialRoute], names: Mapping[str, str]) -> str:
     """An explanation in lines: the verdict, the route it is about, then every route in the order of trying."""
     lines = [VERDICTS.get(found.reason, found.reason)]
     if (route := found.matched) is not None:
-        secret = names.get(route.secret_id, route.secret_id)
-        lines += ["", f"  {target(route)}", f"  {injection(route)}", f"  secret {secret}"]
+        lines += ["", f"  {target(route)}", f"  {injection(route)}"]
+        if route.secret_id is not None:
+            lines.append(f"  secret {names.get(route.secret_id, route.secret_id)}")
         for further in route.also_inject:
             lines += [f"  {injection(further)}", f"  secret {names.get(further.secret_id, further.secret_id)}"]
     lines += ["", "In evaluation order:" if found.considered else "There are no routes."]

@@ -10,7 +10,7 @@ from custody.credentials.injection_keys import restricted
 from custody.credentials.patterns import STAR, HostPattern, InvalidPattern, compile_host, compile_path
 from custody.credentials.pointers import InvalidPointer, steps_of
 from custody.credentials.token_exchange import TokenExchange, problem_of, read_value
-from custody.credentials.types import VALUE, Placement, RouteFields
+from custody.credentials.types import VALUE, Injection, Placement, RouteFields
 from custody.kit.errors import Invalid
 
 METHODS: Final = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
@@ -66,6 +66,14 @@ def check(fields: RouteFields, *, allow_broad: bool, allow_cookies: bool) -> Rou
     return msgspec.structs.replace(fields, host_pattern=host.text, path_pattern=path.text, method=method)
 
 
+def check_secret(fields: RouteFields, secret: str | None) -> None:
+    """Raise InvalidRoute unless a route has a secret exactly where it injects one."""
+    if fields.inject_as != "none" and secret is None:
+        raise InvalidRoute("secretId: A route that injects something names its secret.", fields=["secretId"])
+    if fields.inject_as == "none" and secret is not None:
+        raise InvalidRoute("injectAs: A route that has a secret injects it; make another one.", fields=["injectAs"])
+
+
 def in_header(said: Placement) -> bool:
     """Say whether the value goes into a header."""
     return said.inject_as in ("header", "basic")
@@ -106,6 +114,9 @@ def _read_method(text: str) -> str:
 
 def _check_key(fields: Placement, allow_cookies: bool) -> None:
     key = fields.inject_key
+    if fields.inject_as == "none":
+        _check_none(fields)
+        return
     if not in_header(fields):
         if not key or _NOT_PRINTABLE.search(key):
             raise _Complaint("The name must be of printable ASCII characters.")
@@ -115,6 +126,13 @@ def _check_key(fields: Placement, allow_cookies: bool) -> None:
         raise _Complaint("Not a valid header name.")
     if restricted(key, allow_cookies=allow_cookies):
         raise _Complaint(f"A credential route must not set the header {key}.")
+
+
+def _check_none(fields: Placement) -> None:
+    if isinstance(fields, Injection):
+        raise _Complaint("Of a further secret it must be said where it goes.")
+    if fields.inject_key or fields.inject_format != VALUE or fields.also_inject or fields.exchange:
+        raise _Complaint("Where nothing is injected, leave out injectKey, injectFormat, alsoInject and exchange.")
 
 
 def _check_place(fields: Placement) -> None:

@@ -11,14 +11,15 @@ from custody.kit.shapes import AgentId, Uuid
 
 VALUE = "{value}"
 
-InjectAs = Literal["header", "basic", "query", "body", "json", "text"]
+InjectAs = Literal["header", "basic", "query", "body", "json", "text", "none"]
 MAX_ROUTE_AGENTS = 50
 MAX_ALSO_INJECTED = 4
 # Length and characters only; custody.credentials.rules says what is wrong in words.
 HostPatternText = Annotated[str, Meta(min_length=1, max_length=260, pattern=r"^[\x21-\x7e]+\Z")]
 PathPatternText = Annotated[str, Meta(min_length=1, max_length=1024, pattern=r"^[\x21-\x7e]+\Z")]
 MethodText = Annotated[str, Meta(min_length=1, max_length=20, pattern=r"^(\*|[A-Z]+)\Z")]
-InjectKeyText = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"^[\x20-\x7e]+\Z")]
+# Empty where nothing is injected.
+InjectKeyText = Annotated[str, Meta(max_length=128, pattern=r"^[\x20-\x7e]*\Z")]
 InjectFormatText = Annotated[str, Meta(min_length=7, max_length=1024, pattern=r"^[\x20-\x7e]+\Z")]
 Priority = Annotated[int, Meta(ge=-1_000_000, le=1_000_000)]
 
@@ -43,7 +44,7 @@ class RouteFields(msgspec.Struct, frozen=True, forbid_unknown_fields=True, renam
     path_pattern: PathPatternText = "/*"
     method: MethodText = "*"
     inject_as: InjectAs
-    inject_key: InjectKeyText
+    inject_key: InjectKeyText = ""
     inject_format: InjectFormatText = VALUE
     priority: Priority = 0
     enabled: bool = True
@@ -58,7 +59,7 @@ class RouteFields(msgspec.Struct, frozen=True, forbid_unknown_fields=True, renam
     @property
     def placements(self) -> "list[Placement]":
         """List what goes where: its own secret, then the further ones."""
-        return [self, *self.also_inject]
+        return [] if self.inject_as == "none" else [self, *self.also_inject]
 
     def serves(self, agent: str) -> bool:
         """Say whether it is for this agent."""
@@ -73,7 +74,7 @@ class CredentialRoute(msgspec.Struct, frozen=True, kw_only=True):
     """A stored route with the state of its secret, as matching, explaining and the proxy read it."""
 
     id: Uuid
-    secret_id: Uuid
+    secret_id: Uuid | None
     fields: RouteFields
     secret_name: str = ""
     secret_version: int = 0

@@ -210,6 +210,6 @@ KINDS: tuple[Sealed | Maced, ...] = (
         keys=(("tenant_id", "text"), ("id", "uuid")),
         columns="t.secret_id, t.fields",
         purpose=ROUTE_MAC,
-        content=lambda row: fields(row["tenant_id"], str(row["id"]), str(row["secret_id"]), row["fields"]),
+        content=lambda row: fields(row["tenant_id"], str(row["id"]), str(row["secret_id"] or ""), row["fields"]),
     ),
 )

@@ -146,3 +146,21 @@ def test_a_placeholder_in_a_text_becomes_the_value(keyless: Keyless) -> None:
 
     (heard,) = keyless.upstream.heard()
     assert heard.body == f"login {keyless.value}\n"
+
+
+def test_a_route_without_a_secret_lets_requests_through_and_injects_nothing(keyless: Keyless) -> None:
+    where = {"hostPattern": f"localhost:{keyless.upstream.ports['main']}", "injectAs": "none"}
+    made = keyless.tenant.ok("POST", "/secrets/routes", where)
+
+    answer = keyless.gateway().post("/count", content=b"a body")
+    with keyless.forward().stream("GET", "/echo") as streamed:
+        assert streamed.status_code == 200
+
+    first, _ = keyless.upstream.heard()
+    assert (made["secretId"], made["injectKey"]) == (None, "")
+    assert answer.status_code == 200
+    assert first.all("authorization") == []
+    assert keyless.token.encode() not in keyless.upstream.raw()
+    keyless.tenant.ok("PUT", f"/secrets/routes/{made['id']}", {"pathPattern": "/v1/*"})
+    eventually(lambda: keyless.gateway().get("/echo").status_code == 403)
+    assert keyless.tenant.ok("DELETE", f"/secrets/routes/{made['id']}") == {"deleted": made["id"]}

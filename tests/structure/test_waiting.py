@@ -10,6 +10,7 @@ SLOW = {
     "outside/hostile_receiver.py",
     "outside/odd_api.py",
     "outside/smtp_server.py",
+    "outside/upstream_answers.py",
     # One scheduler is killed each second, whatever the second held; clients pause before they ask again.
     "scheduler/replicas.py",
     "promises/load.py",

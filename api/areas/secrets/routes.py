@@ -28,6 +28,7 @@ async def create(ports: Ports, caller: TenantCaller, body: NewCredentialRouteBod
     fields = rules.check(
         _fields(body), allow_broad=ports.allow_broad_routes, allow_cookies=ports.allow_cookie_injection
     )
+    rules.check_secret(fields, body.secret_id)
     return await ports.workers.ask(CreateCredentialRoute(body.secret_id, fields), caller)
 
 
@@ -74,6 +75,6 @@ def _way(text: str) -> InjectAs:
         way: InjectAs = msgspec.convert(text, InjectAs)
     except msgspec.ValidationError:
         raise rules.InvalidRoute(
-            "injectAs: It must be header, basic, query, body, json or text.", fields=["injectAs"]
+            "injectAs: It must be header, basic, query, body, json, text or none.", fields=["injectAs"]
         ) from None
     return way

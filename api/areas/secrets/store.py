@@ -27,7 +27,7 @@ SELECT a.frozen_at IS NOT NULL AS agent_frozen, t.frozen_at IS NOT NULL AS tenan
 _TRIED = """
 SELECT r.id, r.secret_id, r.fields, r.created_at, s.name, s.version,
        CASE WHEN s.deleted_at IS NOT NULL THEN 'deleted' WHEN s.expires_at <= service_now() THEN 'expired' END AS lost
-  FROM credential_routes r JOIN secrets s ON s.tenant_id = r.tenant_id AND s.id = r.secret_id
+  FROM credential_routes r LEFT JOIN secrets s ON s.tenant_id = r.tenant_id AND s.id = r.secret_id
  WHERE r.tenant_id = $1 ORDER BY r.priority DESC, r.created_at, r.id
 """
 _fields = msgspec.json.Decoder(credentials.RouteFields).decode
@@ -77,7 +77,7 @@ async def routes_of(pool: Pool, tenant: str, page: Page) -> Listed[CredentialRou
         counted = to_count.query("FROM credential_routes WHERE tenant_id = $1")
         total = to_count.total(await connection.fetchval(counted, tenant))
     shown = [
-        _to_public(str(row["id"]), str(row["secret_id"]), _fields(row["fields"]), row["created_at"]) for row in rows
+        _to_public(str(row["id"]), _id(row["secret_id"]), _fields(row["fields"]), row["created_at"]) for row in rows
     ]
     return listed(shown, total)
 
@@ -92,7 +92,7 @@ async def route(pool: Pool, tenant: str, route_id: str) -> CredentialRoute:
         )
     if row is None:
         raise CredentialRouteAbsent
-    return _to_public(str(row["id"]), str(row["secret_id"]), _fields(row["fields"]), row["created_at"])
+    return _to_public(str(row["id"]), _id(row["secret_id"]), _fields(row["fields"]), row["created_at"])
 
 
 async def candidates(pool: Pool, ref: AgentRef) -> Candidates:
@@ -104,6 +104,10 @@ async def candidates(pool: Pool, ref: AgentRef) -> Candidates:
         rows = await connection.fetch(_TRIED, ref.tenant)
     # A tenant may have 10,000 routes; others must not wait while they are read.
     return await asyncio.to_thread(_candidates, standing, rows)
+
+
+def _id(found: Any) -> str | None:
+    return None if found is None else str(found)
 
 
 def _secret(row: Any) -> Secret:
@@ -130,15 +134,17 @@ def _candidates(standing: Any, rows: list[Any]) -> Candidates:
 def _candidate(row: Any) -> credentials.CredentialRoute:
     return credentials.CredentialRoute(
         id=str(row["id"]),
-        secret_id=str(row["secret_id"]),
+        secret_id=_id(row["secret_id"]),
         fields=_fields(row["fields"]),
-        secret_name=row["name"],
-        secret_version=row["version"],
+        secret_name=row["name"] or "",
+        secret_version=row["version"] or 0,
         secret_lost=row["lost"],
     )
 
 
-def _to_public(route: str, secret: str, fields: credentials.RouteFields, created_at: datetime) -> CredentialRoute:
+def _to_public(
+    route: str, secret: str | None, fields: credentials.RouteFields, created_at: datetime
+) -> CredentialRoute:
     return CredentialRoute(
         id=route,
         secret_id=secret,

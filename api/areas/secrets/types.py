@@ -37,7 +37,7 @@ InjectKey = Annotated[
     Meta(
         max_length=128,
         description="The name of the header, query parameter or top-level body field; for `json` a place such as "
-        "`/auth/token` or `/*/params/key`; for `text` the placeholder that the value replaces.",
+        "`/auth/token` or `/*/params/key`; for `text` the placeholder that the value replaces; for `none` nothing.",
     ),
 ]
 InjectFormat = Annotated[
@@ -82,12 +82,12 @@ class NewValueBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class NewCredentialRouteBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel", kw_only=True):
     """A place for a secret in requests; if several routes match, the highest priority wins."""
 
-    secret_id: Annotated[Uuid, described("The secret to inject.")]
+    secret_id: Annotated[Uuid | None, described("The secret to inject; left out for `none`.")] = None
     host_pattern: HostPattern
     path_pattern: PathPattern = "/*"
     method: Method = "*"
     inject_as: Annotated[InjectWay, described("Place of the secret in the request.")]
-    inject_key: InjectKey
+    inject_key: InjectKey = ""
     inject_format: InjectFormat = VALUE
     priority: Annotated[Priority, described("Of several routes that match, the highest wins.")] = 0
     enabled: Annotated[bool, described("True if the route is used.")] = True

@@ -48,7 +48,7 @@ class CredentialRoute(msgspec.Struct, frozen=True, rename="camel", kw_only=True)
     """A credential route of the tenant."""
 
     id: Annotated[Id, described("The route's id.")]
-    secret_id: Annotated[Id, described("The secret that it injects.")]
+    secret_id: Annotated[Id | None, described("The secret that it injects; null: none.")]
     host_pattern: Annotated[str, described("The hosts it matches.")]
     path_pattern: Annotated[str, described("The paths it matches.")]
     method: Annotated[str, described("The HTTP method it matches, or `*` for all.")]
@@ -108,7 +108,7 @@ class DeleteSecret(Command[DeletedSecret], frozen=True):
 class CreateCredentialRoute(Command[CredentialRoute], frozen=True):
     """Make a route, sealed by the signer, because it decides where a secret goes."""
 
-    secret: Uuid
+    secret: Uuid | None
     fields: RouteFields
 
 
@@ -152,7 +152,7 @@ class Further(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Revealed(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
     """The answer to `RevealForRoute`: the value, and the route as the signer sealed it, which is what counts."""
 
-    secret_id: str
+    secret_id: str | None
     secret_version: int
     fields: RouteFields
     value: bytes

@@ -311,7 +311,7 @@ def test_invalid_credential_routes_are_refused(
         ({"hostPattern": "*.com"}, "does not allow"),
         ({"pathPattern": "v1"}, "start with a slash"),
         ({"method": "FETCH"}, "DELETE, GET, HEAD"),
-        ({"injectAs": "cookie"}, "header, basic, query, body, json or text"),
+        ({"injectAs": "cookie"}, "header, basic, query, body, json, text or none"),
         ({"injectKey": "cOOkie"}, "cOOkie"),
         ({"injectFormat": "Bearer"}, "{value} exactly once"),
     ],
@@ -390,6 +390,26 @@ def test_a_further_secret_must_be_there_and_fit(tenant: Tenant, other_tenant: Te
     assert codes(also(colon, injectAs="basic", injectFormat="{value}:x")) == ["value_not_for_user"] * 2
     assert tenant.post(ROUTES, json=route_fields(secret, alsoInject=[also(secret)] * 5)).status_code == 400
     assert tenant.ok("GET", ROUTES) == [route]
+
+
+def test_a_route_has_a_secret_exactly_where_it_injects_one(tenant: Tenant) -> None:
+    secret = keep_secret(tenant)
+    free, kept = tenant.ok("POST", ROUTES, {"hostPattern": HOST, "injectAs": "none"}), keep_route(tenant, secret)
+
+    refused = [
+        tenant.post(ROUTES, json={"hostPattern": HOST, "injectAs": "header", "injectKey": "X-Key"}),
+        tenant.post(ROUTES, json={"hostPattern": HOST, "injectAs": "none", "secretId": secret["id"]}),
+        tenant.post(ROUTES, json={"hostPattern": HOST, "injectAs": "none", "injectKey": "X-Key"}),
+        tenant.post(ROUTES, json={"hostPattern": HOST, "injectAs": "none", "alsoInject": [also(secret)]}),
+        tenant.post(ROUTES, json=route_fields(secret, alsoInject=[also(secret, injectAs="none", injectKey="")])),
+        tenant.put(path(free), json={"injectAs": "header", "injectKey": "X-Key"}),
+        tenant.put(path(kept), json={"injectAs": "none", "injectKey": "", "injectFormat": "{value}"}),
+    ]
+
+    assert [refusal(answer) for answer in refused] == [(400, "invalid_route")] * 7
+    assert tenant.ok("GET", ROUTES) == [kept, free]
+    asked = {"agentId": tenant.agent().id, "method": "GET", "url": f"https://{HOST}/"}
+    assert tenant.ok("POST", f"{ROUTES}/explain", asked)["matched"] == free
 
 
 def test_all_that_is_wrong_is_named_at_once(tenant: Tenant) -> None:

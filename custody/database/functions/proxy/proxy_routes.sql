@@ -9,6 +9,6 @@ LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM set_config('custody.tenant', p_tenant, true);
   RETURN QUERY SELECT r.id, r.secret_id, r.fields, s.name, s.version, secret_lost(s.deleted_at, s.expires_at)
-    FROM credential_routes r JOIN secrets s ON s.tenant_id = p_tenant AND s.id = r.secret_id
+    FROM credential_routes r LEFT JOIN secrets s ON s.tenant_id = p_tenant AND s.id = r.secret_id
    WHERE r.tenant_id = p_tenant ORDER BY r.priority DESC, r.created_at, r.id;
 END $$;

@@ -1,4 +1,5 @@
--- Promises: Changes a route if it and its secret are still as read. stale: nothing was written, read again.
+-- Promises: Changes a route if it and its secret, if it has one, are still as read. stale: nothing was written,
+--   read again.
 -- Runs as: caller
 -- Execute: signer
 
@@ -10,7 +11,8 @@ LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM begin_credential_change(p_tenant, p_credential);
   -- Deleted or not: a route of a deleted secret can still be changed, its value is gone.
-  IF NOT EXISTS (SELECT FROM secrets WHERE tenant_id = p_tenant AND id = p_secret AND version = p_secret_version) THEN
+  IF p_secret IS NOT NULL AND NOT EXISTS (
+       SELECT FROM secrets WHERE tenant_id = p_tenant AND id = p_secret AND version = p_secret_version) THEN
     RETURN 'stale';
   END IF;
   UPDATE credential_routes SET fields = p_fields, priority = p_priority, mac = p_mac

@@ -1,5 +1,5 @@
--- Promises: Creates a route for a secret of the expected version. stale: read again; full: the tenant has as many as it
---   may.
+-- Promises: Creates a route for a secret of the expected version, or for none. stale: read again; full: the
+--   tenant has as many as it may.
 -- Runs as: caller
 -- Execute: signer
 
@@ -10,8 +10,9 @@ LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 BEGIN
   PERFORM begin_credential_change(p_tenant, p_credential);
-  IF NOT EXISTS (SELECT FROM secrets WHERE tenant_id = p_tenant AND id = p_secret AND version = p_secret_version
-                    AND deleted_at IS NULL) THEN
+  IF p_secret IS NOT NULL AND NOT EXISTS (
+       SELECT FROM secrets WHERE tenant_id = p_tenant AND id = p_secret AND version = p_secret_version
+           AND deleted_at IS NULL) THEN
     RETURN 'stale';
   END IF;
   IF (SELECT count(*) FROM credential_routes WHERE tenant_id = p_tenant) >= 10000 THEN RETURN 'full'; END IF;

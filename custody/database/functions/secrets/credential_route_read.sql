@@ -1,4 +1,4 @@
--- Promises: One route with the state and sealed value of its secret.
+-- Promises: One route with the state and sealed value of its secret, if it has one.
 -- Runs as: caller
 -- Execute: signer
 
@@ -11,7 +11,7 @@ BEGIN
   PERFORM set_config('custody.tenant', p_tenant, true);
   RETURN QUERY SELECT r.secret_id, r.fields, r.mac, r.created_at, s.deleted_at IS NOT NULL, s.version, s.expires_at,
     b.blob
-    FROM credential_routes r JOIN secrets s ON s.tenant_id = p_tenant AND s.id = r.secret_id
+    FROM credential_routes r LEFT JOIN secrets s ON s.tenant_id = p_tenant AND s.id = r.secret_id
     LEFT JOIN sealed b ON b.tenant_id = p_tenant AND b.owner_kind = 'secret' AND b.owner = r.secret_id::text
       AND b.purpose = 'secret'
    WHERE r.tenant_id = p_tenant AND r.id = p_id;
