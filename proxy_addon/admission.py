@@ -33,7 +33,7 @@ from proxy_addon.refuse import Refusal
 from proxy_addon.settings import Settings
 
 log = logger("proxy")
-MAX_INJECTED_BODY = 2**20
+MAX_INJECTED_BODY = 8 * 2**20
 # How long a refusal waits once an agent was refused more often than is written down one by one.
 REFUSED_SECONDS = 1.0
 _METHOD = re.compile(r"[A-Z]{1,20}")

@@ -125,6 +125,16 @@ def test_a_field_of_a_json_body_takes_the_place_of_the_agents_own(keyless: Keyle
     assert heard.all("authorization") == []
 
 
+def test_a_body_of_eight_mebibytes_takes_the_credential(keyless: Keyless) -> None:
+    keyless.route(injectAs="body", injectKey="key", injectFormat="{value}")
+    body = b'{"picture": "' + b"A" * (8 * 2**20 - 15) + b'"}'
+    assert len(body) == 8 * 2**20
+
+    answer = keyless.gateway().post("/count", content=body, headers={"Content-Type": "application/json"})
+
+    assert answer.json()["size"] > len(body)
+
+
 def test_a_field_of_a_form_takes_the_place_of_the_agents_own(keyless: Keyless) -> None:
     keyless.route(injectAs="body", injectKey="key", injectFormat="{value}")
 
@@ -152,7 +162,7 @@ UNFIT = {
     "an array": (b"[1]", {"Content-Type": "application/json"}, (415, "body_unfit")),
     "compressed": (b"{}", {"Content-Type": "application/json", "Content-Encoding": "gzip"}, (415, "body_unfit")),
     "broken JSON": (b'{"a":', {"Content-Type": "application/json"}, (400, "bad_json")),
-    "too large": (b'"' + b"a" * 2**20, {"Content-Type": "application/json"}, (413, "body_too_large")),
+    "too large": (b'"' + b"a" * 2**23, {"Content-Type": "application/json"}, (413, "body_too_large")),
 }
 
 

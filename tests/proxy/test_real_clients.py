@@ -84,7 +84,7 @@ REFUSED = {
     "a bad token": Refused(401, "bad_token", "A valid agent token is required", token="nonsense"),
     "a host that is an address": Refused(400, "malformed_target", "host", path="proxy/10.0.0.1"),
     "a body too large": Refused(
-        413, "body_too_large", "larger than the proxy accepts", text="a" * 2**21, injected="body"
+        413, "body_too_large", "larger than the proxy accepts", text="a" * 2**23, injected="body"
     ),
     "an upstream nobody vouches for": Refused(502, "upstream_failed", "could not be reached", path="self-signed"),
     "an upstream that says nothing": Refused(504, "upstream_timeout", "did not respond in time", path="mute"),

@@ -40,27 +40,27 @@ def megabytes(count: int) -> Iterator[bytes]:
 
 
 @pytest.mark.parametrize("chunked", [True, False])
-def test_thirty_two_megabytes_go_up(routed: Keyless, chunked: bool) -> None:
-    digest = hashlib.sha256(b"".join(megabytes(32))).hexdigest()
-    content = megabytes(32) if chunked else b"".join(megabytes(32))
+def test_forty_megabytes_go_up(routed: Keyless, chunked: bool) -> None:
+    digest = hashlib.sha256(b"".join(megabytes(40))).hexdigest()
+    content = megabytes(40) if chunked else b"".join(megabytes(40))
 
     answer = routed.gateway().post("/count", content=content)
 
-    assert answer.json() == {"size": 32 * MIB, "sha256": digest}
+    assert answer.json() == {"size": 40 * MIB, "sha256": digest}
 
 
 def test_a_longer_body_is_refused_by_its_length_before_it_is_sent(routed: Keyless) -> None:
     with routed.proxy.connect() as wire:
-        wire.say(routed.head("/up/count", "POST", f"Content-Length: {32 * MIB + 1}"))
+        wire.say(routed.head("/up/count", "POST", f"Content-Length: {512 * MIB + 1}"))
 
         assert refusal(wire.hear()) == (413, "body_too_large")
     assert routed.upstream.heard() == []
 
 
 def test_a_longer_chunked_body_is_refused_when_it_gets_too_long(routed: Keyless) -> None:
-    with routed.proxy.connect() as wire:
+    with routed.proxied.another_proxy(SERVICE_PROXY_MAX_BODY_BYTES=str(4 * MIB)) as proxy, proxy.connect() as wire:
         wire.say(routed.head("/up/count", "POST", "Transfer-Encoding: chunked"))
-        for piece in megabytes(33):
+        for piece in megabytes(5):
             wire.say(b"%x\r\n" % len(piece), piece, b"\r\n")
 
         assert refusal(wire.hear()) == (413, "body_too_large")

@@ -11,7 +11,6 @@ from tests.outside.processes import PROJECT
 UNTRIED = frozenset(
     {
         "SERVICE_IDENTITY_KEY_FILE",
-        "SERVICE_PROXY_MAX_BODY_BYTES",
         "SERVICE_QUOTA_BYTES_PER_DAY",
         "SERVICE_QUOTA_CREDENTIAL_ROUTES",
         "SERVICE_QUOTA_EVENT_STREAMS",

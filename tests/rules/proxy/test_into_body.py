@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from custody.credentials.rules import InvalidRoute, check
 from custody.credentials.types import RouteFields
 from proxy_addon.inject import Placed
-from proxy_addon.into_body import MAX_PARTS, MAX_PLACEHOLDERS, BadJson, BodyUnfit, into_body
+from proxy_addon.into_body import MAX_JSON_PARTS, MAX_PARTS, MAX_PLACEHOLDERS, BadJson, BodyUnfit, into_body
 
 JSON, PARTS = "application/json", "multipart/form-data; boundary=line"
 SECRET = 'sk-"é&=+ %\\{value}'
@@ -175,3 +175,23 @@ def test_a_placeholder_in_a_text_is_replaced_wherever_it_stands(of):
 def test_a_text_without_a_place_for_the_value_goes_nowhere(of, content):
     with pytest.raises(BodyUnfit):
         put(content, way="text", key="__TOKEN__", of=of)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"[" + b"1," * MAX_JSON_PARTS + b"1]",
+        b"[" + b"1," * (MAX_JSON_PARTS + 1) + b"1]",
+        b"{" + b'"a":1,' * (MAX_JSON_PARTS + 1) + b'"a":1}',
+    ],
+)
+def test_json_of_more_parts_than_a_turn_allows_is_refused(body):
+    with pytest.raises(BodyUnfit):
+        put(body, way="body", key="key")
+
+
+@pytest.mark.parametrize(
+    "body", [b'{"a":"' + b"b, c: " * 10 + b'"}', b'{"a":"' + b"b, " * (MAX_JSON_PARTS + 2) + b'"}']
+)
+def test_a_long_text_in_json_is_no_part(body):
+    assert b'"key"' in put(body, way="body", key="key")
