@@ -11,7 +11,7 @@ from mitmproxy.tls import ClientHelloData, TlsData
 
 from custody.kit.errors import CustodyError
 from custody.kit.logs import logger
-from proxy_addon import decode, inject, origin, refuse
+from proxy_addon import decode, inject, origin, ranges, refuse
 from proxy_addon.admission import Admission, Arrived, Refused
 from proxy_addon.agent_token import OFFERS
 from proxy_addon.exchange import Exchange
@@ -89,19 +89,18 @@ class Addon:
         if response.status_code == _UNAUTHORIZED:
             self._admission.distrust(exchange)
         has_body = exchange.method != "HEAD" and response.status_code not in _BODILESS and not upgraded
-        if response.status_code == _PARTIAL:
-            # Nobody asked for a part; in parts a credential could pass unseen.
-            exchange.failure = refuse.UPSTREAM_FAILED
+        fields, cut = _of_part(exchange, response)
+        if exchange.failure is not None:
             return
         if has_body and _transfer_codings(list(response.headers.fields))[-1:] not in ([], ["chunked"]):
             # Nothing but the end of the connection would say where it ends, and its own name says otherwise.
             exchange.failure = refuse.UPSTREAM_FAILED
             return
         exchange.upstream_closes = "close" in response.headers.get("connection", "").lower()
-        fields = inject.returning_headers(list(response.headers.fields), websocket=upgraded)
+        fields = inject.returning_headers(fields, websocket=upgraded)
         if not upgraded:
             fields = _as_plain(handler, response, exchange, fields, has_body=has_body)
-        masked = [mask_header(name, value, exchange.needles) for name, value in fields]
+        masked = [mask_header(name, value, exchange.needles) for name, value in _offers(exchange, fields)]
         if response.status_code in _BODILESS:
             # Nothing follows such a head, though this would say that something does.
             masked = [(name, value) for name, value in masked if name.lower() != b"transfer-encoding"]
@@ -120,8 +119,8 @@ class Addon:
         response.data.reason = mask_text(response.data.reason, exchange.needles)
         if exchange.replaced is not None:
             response.data.headers = http.Headers(_of_our_body(masked, exchange.replaced))
-        elif has_body and exchange.needles:
-            exchange.masker = Masker(exchange.needles)
+        elif has_body and (cut is not None or exchange.needles):
+            exchange.masker = cut or Masker(exchange.needles)
 
     def tls_clienthello(self, handler: Handler, data: ClientHelloData) -> None:
         """Inside a tunnel the name asked for must be the one that the tunnel leads to."""
@@ -157,6 +156,30 @@ def _arrival(flow: http.HTTPFlow, exchange: Exchange) -> Arrived:
         has_body=bool(flow.metadata["has_body"]),
         content_length=int(length) if length.isascii() and length.isdigit() else None,
     )
+
+
+def _of_part(exchange: Exchange, response: http.Response) -> tuple[inject.Headers, ranges.Cut | None]:
+    """The head, and what cuts the body where it is a part that was asked for.
+
+    In any other part, and in one of a compressed text, a credential could pass unseen.
+    """
+    fields = list(response.headers.fields)
+    if response.status_code != _PARTIAL:
+        return fields, None
+    try:
+        if exchange.wanted is None or decode.codings_in(_values_of(fields, b"content-encoding")) != []:
+            raise ranges.BadPart
+        return ranges.cut_to(exchange.wanted, fields, exchange.needles)
+    except ranges.BeyondEnd as problem:
+        exchange.failure = refuse.beyond_end(problem.total)
+    except ranges.BadPart:
+        exchange.failure = refuse.UPSTREAM_FAILED
+    return fields, None
+
+
+def _offers(exchange: Exchange, fields: inject.Headers) -> inject.Headers:
+    """The head as it is where parts of this answer may be asked for, else one that offers none."""
+    return fields if exchange.parts and exchange.decoder is None else ranges.not_offered(fields)
 
 
 def _as_plain(

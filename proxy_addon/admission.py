@@ -17,7 +17,7 @@ from custody.kit import clock
 from custody.kit.errors import CustodyError, Invalid, NotFound, TooMany, Unavailable
 from custody.kit.jwt import AgentClaims, BadToken, UnknownKey
 from custody.kit.logs import logger
-from proxy_addon import inject, refuse
+from proxy_addon import inject, ranges, refuse
 from proxy_addon.agent_token import TwoTokens, forward_token, gateway_token, without_offers
 from proxy_addon.audit import AuditTrail
 from proxy_addon.crowd import Crowd
@@ -257,9 +257,17 @@ class Admission:
         came = arrived.headers
         if exchange.websocket:
             came, exchange.offered = without_offers(came, token)
+        wanted = ranges.read(arrived.method, came, credential.needles, forwarded=fields.ranges)
+        exchange.parts, exchange.wanted = fields.ranges, wanted
         headers = inject.outgoing_headers(
-            came, token=token, websocket=exchange.websocket, keep_authorization=fields.keep_authorization
+            came,
+            token=token,
+            websocket=exchange.websocket,
+            keep_authorization=fields.keep_authorization,
+            parts=wanted is not None,
         )
+        if wanted is not None:
+            headers.append((wanted.header, wanted.as_sent()))
         named = f"{target.host}:{target.port}" if target.port != 443 else target.host
         headers = inject.into_headers(headers, "Host", named)
         # What comes back must be readable, or the credential could hide in it.

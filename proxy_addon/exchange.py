@@ -11,6 +11,7 @@ from proxy_addon.decode import Decoder
 from proxy_addon.inject import Placed
 from proxy_addon.mask import NOTHING, Masker, Needles
 from proxy_addon.origin import Origin
+from proxy_addon.ranges import Cut, Wanted
 from proxy_addon.refuse import Refusal
 
 # How the agent named its target: `GET /alias/...`, `GET https://host/...`, `CONNECT host:443`, or inside such a tunnel.
@@ -70,6 +71,7 @@ class Exchange:
         "offered",
         "origin",
         "overdue",
+        "parts",
         "refusal",
         "replaced",
         "request_bytes",
@@ -84,6 +86,7 @@ class Exchange:
         "ticket",
         "upstream_closes",
         "user_agent",
+        "wanted",
         "websocket",
     )
 
@@ -113,7 +116,10 @@ class Exchange:
         # Bytes of its bodies that are kept until the exchange is over.
         self.held = 0
         self.needles: Needles = NOTHING
-        self.masker: Masker | None = None
+        self.masker: Masker | Cut | None = None
+        # Whether the route forwards ranges, and what this request asked for.
+        self.parts = False
+        self.wanted: Wanted | None = None
         self.decoder: Decoder | None = None
         # Why the answer keeps its head, and gets a body of our own.
         self.replaced: Refusal | None = None

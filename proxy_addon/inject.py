@@ -14,6 +14,7 @@ import msgspec
 from custody.credentials.types import VALUE, Placement
 from custody.kit.errors import Invalid
 from proxy_addon.mask import SHORTEST_DERIVED, base64_forms
+from proxy_addon.ranges import asks_for_part
 
 Headers = list[tuple[bytes, bytes]]
 
@@ -49,9 +50,7 @@ _MISLEADING: Final = frozenset(
         b"x-host",
         b"forwarded",
         b"x-real-ip",
-        b"range",
         b"if-range",
-        b"request-range",
         b"accept-charset",
     )
 )
@@ -109,7 +108,7 @@ def into_headers(headers: Headers, key: str, text: str) -> Headers:
 
 
 def outgoing_headers(
-    headers: Headers, *, token: str | None, websocket: bool, keep_authorization: bool = False
+    headers: Headers, *, token: str | None, websocket: bool, keep_authorization: bool = False, parts: bool = False
 ) -> Headers:
     """Choose the agent's headers for upstream: nothing between it and us, nothing that misleads, and no token.
 
@@ -127,7 +126,8 @@ def outgoing_headers(
         lambda name, value: (
             (name == b"authorization" and not keep_authorization)
             or name.startswith((b"x-service-", _FORWARDED))
-            or name in _MISLEADING
+            or (name in _MISLEADING and not (parts and name == b"if-range"))
+            or asks_for_part(name, value)
             or any(form in value for form in forms)
         ),
     )

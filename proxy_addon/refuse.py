@@ -89,6 +89,7 @@ NOT_MINTED = Refusal(
     "The provider's token endpoint issued no access token for this route; check its secret, or retry.",
 )
 UPSTREAM_SLOW = Refusal(504, "upstream_timeout", "The upstream did not respond in time.")
+RANGE_NOT_SATISFIABLE = Refusal(416, "range_not_satisfiable", "The range begins behind the end.")
 UNAVAILABLE = Refusal(
     503,
     "unavailable",
@@ -119,6 +120,11 @@ def from_error(problem: CustodyError) -> Refusal:
     wait = getattr(problem, "retry_after", None)
     headers = ((b"Retry-After", str(wait).encode()),) if wait is not None else ()
     return Refusal(status, problem.code, problem.message, headers)
+
+
+def beyond_end(total: int) -> Refusal:
+    """The refusal of a part behind the end of a text of so many bytes."""
+    return msgspec.structs.replace(RANGE_NOT_SATISFIABLE, headers=((b"Content-Range", b"bytes */%d" % total),))
 
 
 # As OpenAI's and Anthropic's APIs name the kinds of their errors.

@@ -50,6 +50,7 @@ class CredentialRoute(msgspec.Struct, frozen=True, rename="camel", kw_only=True)
     agents: list[str] = []
     also_inject: list[Injection] = []
     keep_authorization: bool = False
+    ranges: bool = False
 
 
 class Considered(msgspec.Struct, frozen=True, rename="camel"):

@@ -55,6 +55,8 @@ class RouteFields(msgspec.Struct, frozen=True, forbid_unknown_fields=True, renam
     keep_authorization: bool = False
     # What goes in is an access token that is asked for with the secret, which itself goes nowhere.
     exchange: TokenExchange | None = None
+    # Parts of an answer may be asked for.
+    ranges: bool = False
 
     @property
     def placements(self) -> "list[Placement]":

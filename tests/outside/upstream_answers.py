@@ -527,15 +527,40 @@ async def reflect(visit: Visit) -> None:
 @at("/document")
 async def document(visit: Visit) -> None:
     """A document with the credential in it, of which a part may be asked for."""
-    text = f"Your key is {visit.credential}, keep it well.".encode()
-    asked = (visit.header("range") or visit.header("request-range") or "").removeprefix("bytes=")
-    if not asked:
-        await visit.answer(text, content_type="text/plain")
+    await _whole_or_part(visit, f"Your key is {visit.credential}, keep it well.".encode())
+
+
+@at("/blob")
+async def blob(visit: Visit) -> None:
+    """`size` bytes, of which a part may be asked for."""
+    block = hashlib.sha256(b"blob").digest() * 1024
+    size = visit.number("size", 0)
+    await _whole_or_part(visit, (block * (size // len(block) + 1))[:size])
+
+
+async def _whole_or_part(visit: Visit, text: bytes) -> None:
+    """As object stores do it (RFC 9110, 14), for one range; `as` and `says` make a bad one of it."""
+    common = {"content_type": visit.query.get("type", "text/plain"), "etag": '"1"', "accept_ranges": "bytes"}
+    asked = visit.header("range") or visit.header("x-ms-range") or visit.header("request-range")
+    if asked is None or visit.method == "HEAD" or visit.header("if-range") not in (None, '"1"'):
+        await visit.head(**common, content_length=str(len(text)))
+        await visit.send(b"" if visit.method == "HEAD" else text)
         return
-    first, last = (int(number) for number in asked.split("-"))
-    await visit.answer(
-        text[first : last + 1], 206, content_type="text/plain", content_range=f"bytes {first}-{last}/{len(text)}"
-    )
+    start, _, end = asked.removeprefix("bytes=").partition("-")
+    first = int(start) if start else max(0, len(text) - int(end))
+    last = min(int(end), len(text) - 1) if start and end else len(text) - 1
+    if first > last:
+        await visit.answer(b"", 416, content_range=f"bytes */{len(text)}")
+        return
+    said = visit.query.get("says", "bytes {first}-{last}/{size}").format(first=first, last=last, size=len(text))
+    part, more = text[first : last + 1], {"content_encoding": visit.query["coded"]} if "coded" in visit.query else {}
+    if "chunked" in visit.query:
+        await visit.head(206, **common, **more, content_range=said, transfer_encoding="chunked")
+        for at in range(0, len(part), 7):
+            await visit.chunk(part[at : at + 7])
+        await visit.chunk(b"")
+        return
+    await visit.answer(part, 206, **common, **more, content_range=said, content_md5="of this part")
 
 
 def spelled(credential: str, form: str) -> str:

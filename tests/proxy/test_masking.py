@@ -95,15 +95,3 @@ def test_inside_a_tunnel_too(routed: Keyless) -> None:
     answer = routed.forward().get("/reflect?piece=3")
 
     assert answer.text == f"before <{'*' * len(routed.value)}> after"
-
-
-@pytest.mark.parametrize("name", ["Range", "range", "Request-Range"])
-def test_a_document_cannot_be_read_piece_by_piece(routed: Keyless, name: str) -> None:
-    size = len(f"Your key is {routed.value}, keep it well.")
-    with routed.proxy.connect() as wire:
-        answers = [
-            wire.say(routed.head("/up/document", "GET", f"{name}: bytes={at}-{at + 3}")).hear() for at in range(size)
-        ]
-
-    whole = f"Your key is {'*' * len(routed.value)}, keep it well.".encode()
-    assert {(answer.status, answer.body) for answer in answers} == {(200, whole)}

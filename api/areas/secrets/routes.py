@@ -55,6 +55,7 @@ def _fields(body: NewCredentialRouteBody) -> RouteFields:
         also_inject=body.also_inject,
         keep_authorization=body.keep_authorization,
         exchange=body.exchange,
+        ranges=body.ranges,
     )
 
 

@@ -160,5 +160,6 @@ def _to_public(
         also_inject=fields.also_inject,
         keep_authorization=fields.keep_authorization,
         exchange=fields.exchange,
+        ranges=fields.ranges,
         created_at=clock.iso(created_at),
     )

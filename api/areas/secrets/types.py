@@ -52,6 +52,7 @@ _AGENTS = "The agents that the route is for; none named: all of the tenant."
 _ALSO = "Further secrets that go into the same request."
 _EXCHANGE = "The way to an access token that is injected in place of the secret; null: the secret itself."
 _KEPT = "True if the agent's own `Authorization`, which is not its token, goes out beside what is injected."
+_RANGES = "True if a request may ask for a part of an answer (`Range`); otherwise the proxy refuses it."
 Verdict = Literal["matched", "no_route", "agent_frozen", "tenant_frozen", "secret_deleted", "secret_expired"]
 
 
@@ -95,6 +96,7 @@ class NewCredentialRouteBody(msgspec.Struct, frozen=True, forbid_unknown_fields=
     also_inject: Annotated[AlsoInjected, described(_ALSO)] = ()
     keep_authorization: Annotated[bool, described(_KEPT)] = False
     exchange: Annotated[TokenExchange | None, described(_EXCHANGE)] = None
+    ranges: Annotated[bool, described(_RANGES)] = False
 
 
 class CredentialRouteChangeBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel", kw_only=True):
@@ -112,6 +114,7 @@ class CredentialRouteChangeBody(msgspec.Struct, frozen=True, forbid_unknown_fiel
     also_inject: Annotated[AlsoInjected | UnsetType, described(_ALSO)] = UNSET
     keep_authorization: Annotated[bool | UnsetType, described(_KEPT)] = UNSET
     exchange: Annotated[TokenExchange | UnsetType | None, described(_EXCHANGE)] = UNSET
+    ranges: Annotated[bool | UnsetType, described(_RANGES)] = UNSET
     # Known only so that it is refused with a reason.
     secret_id: Annotated[
         Any, Meta(extra_json_schema={"not": {}}), described("Refused: the secret of a route cannot change.")

@@ -63,6 +63,7 @@ class CredentialRoute(msgspec.Struct, frozen=True, rename="camel", kw_only=True)
     exchange: Annotated[
         TokenExchange | None, described("The way to an access token that is injected in place of the secret.")
     ] = None
+    ranges: Annotated[bool, described("True if parts of an answer may be asked for.")] = False
     created_at: Annotated[Instant, described("Time of creation.")]
 
 

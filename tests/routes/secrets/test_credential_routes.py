@@ -44,6 +44,7 @@ def test_a_route_is_made_with_the_defaults_of_the_document(tenant: Tenant) -> No
         "alsoInject": [],
         "keepAuthorization": False,
         "exchange": None,
+        "ranges": False,
     }
     assert str(uuid.UUID(made["id"])) == made["id"]
     assert made["createdAt"].endswith("Z")
@@ -116,6 +117,7 @@ GOOD = [
     {"injectAs": "basic", "injectFormat": "x-access-token:{value}"},
     {"injectAs": "basic", "injectFormat": "{value}:"},
     {"injectKey": "X-Api-Key", "keepAuthorization": True},
+    {"ranges": True},
 ]
 
 
@@ -267,6 +269,7 @@ BAD: dict[str, tuple[Any, ...]] = {
     "enabled": ("true", 1, None),
     "agents": (["one", "one"], "one", None, [f"agent-{number}" for number in range(51)]),
     "keepAuthorization": (True, "true", 1, None),
+    "ranges": ("true", 1, None),
 }
 TRIED = [({field: value}, field) for field, values in BAD.items() for value in values] + [
     ({"injectAs": way, "injectKey": key}, "injectKey")
