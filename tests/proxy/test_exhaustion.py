@@ -19,6 +19,7 @@ import pytest
 from custody.kit import db
 from custody.kit.fair_slots import FairSlots
 from custody.kit.jwt import AgentClaims
+from custody.kit.outside import Fetcher, Outside
 from custody.kit.resolver import system_lookup
 from custody.protocol.client import SignerClient
 from proxy_addon import settings
@@ -30,6 +31,7 @@ from proxy_addon.dial import Dialler
 from proxy_addon.exchange import Exchange, Limits, Ticket
 from proxy_addon.keys import Keys
 from proxy_addon.lookup_cache import STALE_SECONDS, LookupCache
+from proxy_addon.minted import Minter
 from proxy_addon.mitm.handler import HELD, ConnectionServices, Handler
 from proxy_addon.mitm.tls import Certificates
 from tests.fixtures.callers import new_tenant
@@ -314,7 +316,8 @@ async def parts(proxied: Proxied) -> AsyncIterator[Parts]:
     keys, trail, handlers, over = Keys(signer), AuditTrail(pool), [], []
     await keys.load()
     crowd = Crowd()
-    admission = Admission(given, keys, LookupCache(pool, signer), trail, crowd)
+    minter = Minter(Fetcher(Outside(loopback_allowed=False)))
+    admission = Admission(given, keys, LookupCache(pool, signer, minter), trail, crowd)
     certificates = Certificates(given.ca_file, given.ca_key_file, proxied.upstream.ca_file)
 
     def end(exchange: Exchange) -> None:

@@ -106,9 +106,11 @@ def field(one: Message):
     return one.get_param("name", header="content-disposition")
 
 
-@given(st.lists(st.tuples(st.sampled_from(["a", "b", "key"]), st.binary(max_size=20)), min_size=1, max_size=5))
+@given(
+    st.lists(st.tuples(st.sampled_from(["a", "b", "key"]), st.text('aZ0=&;:"é', max_size=20)), min_size=1, max_size=5)
+)
 def test_a_form_of_parts_read_by_others_has_exactly_the_injected_part_more(parts):
-    parts = [(name, value.replace(b"--", b"").replace(b"\r", b"").replace(b"\n", b"")) for name, value in parts]
+    parts = [(name, value.encode()) for name, value in parts]
 
     found = read(put(form(*(part(name.encode(), value) for name, value in parts)), way="body", key="key", of=PARTS))
 
