@@ -48,7 +48,11 @@ def identity(environment: Mapping[str, str]) -> str | None:
 
 def proxy(environment: Mapping[str, str]) -> str | None:
     """It takes connections, which it does only while it can decide about requests."""
-    socket.create_connection(("127.0.0.1", read.port(environment, "SERVICE_PROXY_PORT", 8080)), _SECONDS).close()
+    url = f"http://127.0.0.1:{read.port(environment, 'SERVICE_PROXY_PORT', 8080)}/ready"
+    try:
+        _get(url)
+    except urllib.error.HTTPError as problem:
+        return f"{url} answers {problem.code}"
     return None
 
 

@@ -17,6 +17,8 @@ from ops.settings import PROCESSES, Settings
 MAX_LOG_BYTES = 10 * 2**20
 _COPIED_AT_ONCE = 2**20
 # Each lets what runs come to its end, and has a little longer for it than it allows itself.
+# Processes that go on serving for a while once they are told to stop.
+_DRAINING = {"api": "SERVICE_API_DRAIN_SECONDS", "proxy": "SERVICE_PROXY_DRAIN_SECONDS"}
 _STOP_SECONDS = {"api": 27.0, "proxy": 15.0, "scheduler": 25.0, "signer": 15.0, "identity": 15.0}
 _KEY_FILES = {"signer": "SERVICE_MASTER_KEY_FILE", "identity": "SERVICE_PLATFORM_KEY_FILE"}
 _WORKER = {"api": "SERVICE_API_WORKER", "proxy": "SERVICE_PROXY_WORKER"}
@@ -54,8 +56,8 @@ class Programs:
             found["HOME"] = str(self._home.file(process))
             readable_files.insist(process, found, uid)
         command, seconds = (str(python.program), "-m", module), _STOP_SECONDS.get(process, 10.0)
-        if process == "api":
-            seconds += read.integer(self._settings.environment, "SERVICE_API_DRAIN_SECONDS", 0, high=60)
+        if process in _DRAINING:
+            seconds += read.integer(self._settings.environment, _DRAINING[process], 0, high=60)
         return children.Program(process, command, found, self.log(process), uid, seconds)
 
     def workers(self, process: str, module: str, python: Python) -> list[children.Program]:

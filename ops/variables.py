@@ -51,6 +51,7 @@ KNOWN: Final[dict[str, kinds.Kind]] = {
     "SERVICE_PROXY_CONNECT_SECONDS": kinds.number(1, 3_600),
     "SERVICE_PROXY_HEADER_SECONDS": kinds.number(1, 86_400),
     "SERVICE_PROXY_IDLE_SECONDS": kinds.number(1, 86_400),
+    "SERVICE_PROXY_DRAIN_SECONDS": kinds.number(0, 60),
     "SERVICE_METRICS_HOST": kinds.METRICS_HOST,
     "SERVICE_METRICS_PORT_API": kinds.PORT,
     "SERVICE_METRICS_PORT_PROXY": kinds.PORT,

@@ -80,6 +80,9 @@ async def serve(given: settings.Settings, lookup: Lookup = system_lookup) -> Non
     await listener.open()
     log.info("forwarding", extra={"host": given.host, "port": given.port, "worker": given.worker})
     await stop.wait()
+    services.leaving.set()
+    # Whoever sends connections here needs a while to notice; until then they are served as ever.
+    await asyncio.sleep(given.drain_seconds)
     await listener.close()
     for task in running:
         task.cancel()

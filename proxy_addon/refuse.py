@@ -90,6 +90,7 @@ NOT_MINTED = Refusal(
 )
 UPSTREAM_SLOW = Refusal(504, "upstream_timeout", "The upstream did not respond in time.")
 RANGE_NOT_SATISFIABLE = Refusal(416, "range_not_satisfiable", "The range begins behind the end.")
+LEAVING = Refusal(503, "leaving", "The proxy is shutting down; send new connections to another one.")
 UNAVAILABLE = Refusal(
     503,
     "unavailable",

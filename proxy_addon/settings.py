@@ -36,6 +36,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     connect_seconds: float
     header_seconds: float
     idle_seconds: float
+    drain_seconds: float
     rate_limit_max: int
     rate_limit_window_seconds: int
 
@@ -66,6 +67,7 @@ def read(source: Mapping[str, str] = os.environ) -> Settings:
         connect_seconds=environment.integer(source, "SERVICE_PROXY_CONNECT_SECONDS", 10, low=1, high=3600),
         header_seconds=environment.integer(source, "SERVICE_PROXY_HEADER_SECONDS", 600, low=1, high=86_400),
         idle_seconds=environment.integer(source, "SERVICE_PROXY_IDLE_SECONDS", 600, low=1, high=86_400),
+        drain_seconds=environment.integer(source, "SERVICE_PROXY_DRAIN_SECONDS", 0, high=60),
         rate_limit_max=environment.integer(source, "SERVICE_RATE_LIMIT_MAX", 30_000, low=0, high=10**9),
         rate_limit_window_seconds=environment.integer(source, "SERVICE_RATE_LIMIT_WINDOW_SECONDS", 60, low=1),
     )

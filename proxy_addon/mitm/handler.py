@@ -71,6 +71,8 @@ class ConnectionServices(msgspec.Struct, frozen=True):
     gone: Callable[[Peer], None]
     held: FairSlots
     turns: Turns = msgspec.field(default_factory=Turns)
+    # Set once the process was told to stop.
+    leaving: asyncio.Event = msgspec.field(default_factory=asyncio.Event)
     lingering: asyncio.Semaphore = msgspec.field(default_factory=lambda: asyncio.Semaphore(MAX_LINGERING))
 
 
@@ -437,6 +439,11 @@ class Handler(server.LiveConnectionHandler):
                 self.cut(reset=True)
         elif min(self._deadline, self.peer.until) < now or (self.closing and not self._lingering):
             self.cut(reset=False)
+
+    @property
+    def leaving(self) -> bool:
+        """True once the process was told to stop, though it may serve for a while."""
+        return self.services.leaving.is_set()
 
     @property
     def runs_long_for(self) -> AgentClaims | None:

@@ -54,6 +54,8 @@ from proxy_addon.peer import Peer
 from proxy_addon.refuse import Refusal
 
 EXCHANGE = "exchange"
+# The one address of the port that is nobody's upstream.
+_READY = b"/ready"
 # Safe to send twice, so a kept connection that dies under the request costs nothing (RFC 9110 9.2.1).
 _REPEATABLE = frozenset({"GET", "HEAD", "OPTIONS"})
 _MAX_REQUESTS_PER_CONNECTION = 10_000
@@ -69,6 +71,10 @@ class AgentConnection(Protocol):
     # Set while more may be read from the agent.
     reading: asyncio.Event
     closing: bool
+
+    @property
+    def leaving(self) -> bool:
+        """True once the process was told to stop, though it may serve for a while."""
 
     def begin(self, form: Form, request: http.Request) -> Exchange:
         """Begin an exchange for a request that has just come."""
@@ -151,6 +157,9 @@ class Stream(HttpStream):
             exchange.refusal = refuse.MALFORMED
         flow.metadata["has_body"] = not event.end_stream
         self.server_state = self.state_wait_for_response_headers
+        if exchange.refusal is None and exchange.form == "gateway" and request.data.path == _READY:
+            yield from self._say_readiness()
+            return
         if exchange.refusal is None:
             yield (HttpConnectHook if exchange.form == "connect" else HttpRequestHeadersHook)(flow)
             if self._agent_left():
@@ -164,6 +173,14 @@ class Stream(HttpStream):
             yield from self.refuse(refuse.INTERNAL)
         else:
             yield from self._forward(event)
+
+    def _say_readiness(self) -> Commands:
+        """Tell anybody who asks whether new connections should come here; it opens the port when it can decide."""
+        if self._handler.leaving:
+            yield from self.refuse(refuse.LEAVING)
+            return
+        body = b'{"ok":true,"data":{"status":"ready"}}'
+        yield from self._say(_answer_of(200, b"OK", [], body), doubtful=False)
 
     def _open_tunnel(self) -> Commands:
         self.client_state = self.state_done
@@ -279,7 +296,7 @@ class Stream(HttpStream):
             yield from self._replace_body(response, exchange.replaced)
             return
         early = exchange.upstream_closes and self.client_state != self.state_done
-        last = exchange.agent_closes or self._handler.closing or early
+        last = exchange.agent_closes or self._handler.closing or self._handler.leaving or early
         if last or self._handler.peer.requests >= _MAX_REQUESTS_PER_CONNECTION:
             response.headers["Connection"] = "close"
         exchange.answered, exchange.status = True, response.status_code
@@ -459,7 +476,7 @@ class Stream(HttpStream):
         exchange = self.exchange
         exchange.status, exchange.answered = response.status_code, True
         whole = self.client_state == self.state_done or not self.flow.metadata.get("has_body")
-        if not whole or exchange.agent_closes or self._handler.closing or doubtful:
+        if not whole or exchange.agent_closes or self._handler.closing or self._handler.leaving or doubtful:
             response.headers["Connection"] = "close"
         self.flow.response = response
         self.client_state = self.server_state = self.state_errored
@@ -477,17 +494,15 @@ class Stream(HttpStream):
 
 
 def _response_of(refusal: Refusal, request_id: str) -> http.Response:
-    body = refuse.body_of(refusal, request_id)
-    headers = [
-        (b"Content-Type", b"application/json"),
-        (b"Content-Length", str(len(body)).encode()),
-        (b"X-Request-Id", request_id.encode()),
-        (refuse.ERROR, refusal.code.encode()),
-        *refusal.headers,
-    ]
-    now = time.time()  # noqa: TID251 - the library wants it so
+    headers = [(b"X-Request-Id", request_id.encode()), (refuse.ERROR, refusal.code.encode()), *refusal.headers]
     reason = status_codes.RESPONSES.get(refusal.status, "Refused").encode()
-    return http.Response(b"HTTP/1.1", refusal.status, reason, http.Headers(headers), body, None, now, now)
+    return _answer_of(refusal.status, reason, headers, refuse.body_of(refusal, request_id))
+
+
+def _answer_of(status: int, reason: bytes, headers: list[tuple[bytes, bytes]], body: bytes) -> http.Response:
+    framing = [(b"Content-Type", b"application/json"), (b"Content-Length", str(len(body)).encode())]
+    now = time.time()  # noqa: TID251 - the library wants it so
+    return http.Response(b"HTTP/1.1", status, reason, http.Headers([*framing, *headers]), body, None, now, now)
 
 
 def _form_of(request: http.Request, mode: HTTPMode) -> Form:

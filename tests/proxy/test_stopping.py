@@ -78,6 +78,29 @@ def test_a_request_on_a_connection_that_is_to_end_is_the_last(routed: Keyless) -
         assert wire.closed
 
 
+def test_while_it_drains_new_connections_are_served_and_told_to_go_elsewhere(routed: Keyless) -> None:
+    with routed.proxied.another_proxy(SERVICE_PROXY_DRAIN_SECONDS="4") as proxy:
+        kept = proxy.connect()
+        assert kept.say(b"GET /ready HTTP/1.1\r\nHost: a\r\n\r\n").hear().status == 200
+        assert kept.say(routed.head("/up/echo")).hear().all("connection") == []
+        proxy.process.send_signal(signal.SIGTERM)
+
+        def readiness() -> tuple[int, str]:
+            with proxy.connect() as probe:
+                answer = probe.say(b"GET /ready HTTP/1.1\r\nHost: a\r\n\r\n").hear()
+                return (answer.status, "") if answer.status == 200 else refusal(answer)
+
+        assert eventually(readiness, (503, "leaving")) == (503, "leaving")
+        with proxy.connect() as new:
+            for wire in (new, kept):
+                answer = wire.say(routed.head("/up/echo")).hear()
+                assert (answer.status, answer.all("connection")) == (200, ["close"])
+                assert wire.closed
+        kept.socket.close()
+        eventually(lambda: refused(proxy))
+        assert proxy.process.wait(10) == 0
+
+
 def test_recorded_requests_survive_stopping(routed: Keyless) -> None:
     with routed.proxied.another_proxy() as proxy:
         assert routed.gateway(proxy=proxy).get("/echo").status_code == 200
