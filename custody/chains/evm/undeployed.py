@@ -60,7 +60,7 @@ def build_question(wallet: bytes, wrapped: Undeployed, question: bytes) -> bytes
 def _deploy(wallet: bytes, wrapped: Undeployed, ask: int, size: int) -> bytes:
     """Go to `ask` if the wallet is there, else call the factory and go on only if it is there now.
 
-    Asked without code an address agrees to everything: it returns nothing, and fails at nothing.
+    An address without code is no wallet, also where a chain answers by itself under it.
     """
     arguments = _place(len(wrapped.deployment))
     is_there = _push(wallet) + _EXTCODESIZE + _push(_place(ask)) + _JUMPI
