@@ -2,27 +2,52 @@
 
 from datetime import UTC, datetime
 
-from api.areas.secrets.types import NewSecretBody, NewValueBody
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from api.areas.secrets.types import NewSecretBody, NewValueBody, StoredSecret, StoredValue
 from custody.kit.answers import Answered
 from custody.kit.callers import TenantCaller
 from custody.ports import Ports
 from custody.protocol.signer.refusals import BadExpiry, ValueTooLong
-from custody.protocol.signer.secrets import CreateSecret, RotatedSecret, RotateSecret, Secret
+from custody.protocol.signer.secrets import CreateSecret, RotateSecret
 
 MAX_BYTES = 65_536
+# Shorter values turn up by chance in what has nothing to do with them.
+_SHORT = 8
+_BYTE_ORDER_MARK, _BLANKS = "\ufeff", " \t\r\n\u00a0"
 
 
-async def create(ports: Ports, caller: TenantCaller, body: NewSecretBody) -> Answered[Secret]:
+async def create(ports: Ports, caller: TenantCaller, body: NewSecretBody) -> Answered[StoredSecret]:
     """Keep a secret under a name that no other living one has."""
     message = CreateSecret(body.name, _check_length(body.value), body.description, _moment(body.expires_at))
-    return await ports.workers.ask(message, caller)
+    answered, odd = await ports.workers.ask(message, caller), _warnings_about(body.value)
+    return answered.to(lambda made: StoredSecret(**msgspec.structs.asdict(made), warnings=odd))
 
 
 async def replace(
     ports: Ports, caller: TenantCaller, secret: str, body: NewValueBody, *, rotate: bool
-) -> Answered[RotatedSecret]:
+) -> Answered[StoredValue]:
     """Give a secret its next value; `rotate` is which of the two routes was called, for the audit trail."""
-    return await ports.workers.ask(RotateSecret(secret, _check_length(body.value), rotate), caller)
+    answered = await ports.workers.ask(RotateSecret(secret, _check_length(body.value), rotate), caller)
+    odd = _warnings_about(body.value)
+    return answered.to(lambda made: StoredValue(**msgspec.structs.asdict(made), warnings=odd))
+
+
+def _warnings_about(value: str) -> list[str] | UnsetType:
+    """Sentences about a value that is stored as it is, and that its owner may not have meant."""
+    odd = []
+    if len(value) < _SHORT:
+        odd.append(
+            f"The value has fewer than {_SHORT} characters: the proxy masks it wherever it occurs in an answer, also by"
+            " chance, which may break JSON. Use a longer one where you can."
+        )
+    if value.startswith(_BYTE_ORDER_MARK):
+        odd.append("The value begins with a byte-order mark, which is injected too; store it without that.")
+    bare = value.removeprefix(_BYTE_ORDER_MARK)
+    if bare.strip(_BLANKS) != bare:
+        odd.append("The value has blanks or line ends around it, which are injected too; store it without them.")
+    return odd or UNSET
 
 
 def _check_length(value: str) -> str:

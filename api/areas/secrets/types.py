@@ -9,7 +9,7 @@ from custody.credentials.token_exchange import TokenExchange
 from custody.credentials.types import VALUE, AlsoInjected, InjectAs, Priority, RouteAgents
 from custody.kit.described import Id, described
 from custody.kit.shapes import AgentId, DisplayName, Uuid
-from custody.protocol.signer.secrets import CredentialRoute, SecretValue
+from custody.protocol.signer.secrets import CredentialRoute, RotatedSecret, Secret, SecretValue
 
 Value = Annotated[SecretValue, Meta(extra_json_schema={"writeOnly": True, "format": "password"})]
 Description = Annotated[str, Meta(max_length=1000, pattern=r"^[^\x00]*\Z")]
@@ -78,6 +78,23 @@ class NewValueBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def __repr__(self) -> str:
         return "NewValueBody()"
+
+
+SecretWarnings = Annotated[
+    list[str] | UnsetType, described("Sentences about a value that is odd; absent where nothing is.")
+]
+
+
+class StoredSecret(Secret, frozen=True, rename="camel", kw_only=True):
+    """A secret that was stored, without its value."""
+
+    warnings: SecretWarnings = UNSET
+
+
+class StoredValue(RotatedSecret, frozen=True, rename="camel", kw_only=True):
+    """A secret with a new value; its routes use it at once."""
+
+    warnings: SecretWarnings = UNSET
 
 
 class NewCredentialRouteBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel", kw_only=True):

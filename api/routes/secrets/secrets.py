@@ -1,7 +1,7 @@
 """A tenant's secrets."""
 
 from api.areas.secrets import change, store
-from api.areas.secrets.types import NewSecretBody, NewValueBody
+from api.areas.secrets.types import NewSecretBody, NewValueBody, StoredSecret, StoredValue
 from api.http.bodies import MAX_SECRET_BODY
 from api.http.endpoint import Routes
 from api.http.who import asking, tenant_read
@@ -23,7 +23,6 @@ from custody.protocol.signer.secrets import (
     CreateSecret,
     DeletedSecret,
     DeleteSecret,
-    RotatedSecret,
     RotateSecret,
     Secret,
 )
@@ -38,7 +37,7 @@ routes = Routes("/secrets", tag="Secrets")
     status=201,
     fails=(BadDescription, BadExpiry, CredentialsMoving, QuotaExceeded, SecretNameTaken, ValueTooLong),
 )
-async def create_secret(ports: Ports, caller: TenantCaller, body: NewSecretBody) -> Answered[Secret]:
+async def create_secret(ports: Ports, caller: TenantCaller, body: NewSecretBody) -> Answered[StoredSecret]:
     """Store a secret; its value is never returned again.
 
     A name is unique within the tenant, and free again once its secret is deleted.
@@ -66,7 +65,7 @@ async def get_secret(ports: Ports, caller: TenantCaller, secret_id: str) -> Secr
 )
 async def replace_secret_value(
     ports: Ports, caller: TenantCaller, secret_id: str, body: NewValueBody
-) -> Answered[RotatedSecret]:
+) -> Answered[StoredValue]:
     """Replace the value of a secret; its routes use the new value at once, and the old value is destroyed."""
     return await change.replace(ports, caller, secret_id, body, rotate=False)
 
@@ -79,7 +78,7 @@ async def replace_secret_value(
 )
 async def rotate_secret(
     ports: Ports, caller: TenantCaller, secret_id: str, body: NewValueBody
-) -> Answered[RotatedSecret]:
+) -> Answered[StoredValue]:
     """Rotate a secret: the same as replacing its value, audited as a rotation."""
     return await change.replace(ports, caller, secret_id, body, rotate=True)
 

@@ -9,7 +9,7 @@ HOST = "api.example.com"
 _numbers = itertools.count(1)
 
 
-def keep_secret(tenant: Tenant, value: str = "a value", **fields: Any) -> dict[str, Any]:
+def keep_secret(tenant: Tenant, value: str = "a secret value", **fields: Any) -> dict[str, Any]:
     """Make a secret under a name of its own."""
     made: dict[str, Any] = tenant.ok("POST", "/secrets", {"name": f"secret-{next(_numbers)}", "value": value, **fields})
     return made

@@ -22,7 +22,7 @@ def canary() -> str:
 
 
 def named(**changed: Any) -> dict[str, Any]:
-    return {"name": f"s-{uuid.uuid4().hex[:8]}", "value": "v", **changed}
+    return {"name": f"s-{uuid.uuid4().hex[:8]}", "value": "value-of-it", **changed}
 
 
 def test_a_secret_is_kept_and_described_without_its_value(tenant: Tenant) -> None:
@@ -45,6 +45,32 @@ def test_a_secret_is_kept_and_described_without_its_value(tenant: Tenant) -> Non
     assert tenant.ok("GET", "/secrets") == [made]
 
 
+ODD = {
+    "short": ("sk-1234", ["fewer than 8 characters"]),
+    "with a mark of its bytes' order in front": ("\ufeffsk-12345678", ["byte-order mark"]),
+    "with a blank in front": (" sk-12345678", ["blanks or line ends"]),
+    "with a line end behind it": ("sk-12345678\r\n", ["blanks or line ends"]),
+    "short and with blanks": (" sk ", ["fewer than 8 characters", "blanks or line ends"]),
+    "well": ("sk-12345", []),
+    "with blanks inside": ("user: pass word", []),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_an_odd_value_is_stored_with_a_warning(tenant: Tenant, name: str) -> None:
+    value, parts = ODD[name]
+    made = tenant.ok("POST", "/secrets", named(value=value))
+    path = f"/secrets/{made['id']}"
+    rotated = tenant.ok("POST", f"{path}/rotate", {"value": value})
+    replaced = tenant.ok("PUT", path, {"value": value})
+
+    for answer in (made, rotated, replaced):
+        said = answer.get("warnings", [])
+        assert [part for part, sentence in zip(parts, said, strict=True) if part not in sentence] == []
+        assert value.strip() not in " ".join(said).split()
+    assert "warnings" not in tenant.ok("GET", path)
+
+
 def test_only_name_and_value_are_needed(tenant: Tenant) -> None:
     made = tenant.ok("POST", "/secrets", named())
 
@@ -57,7 +83,7 @@ def test_a_new_value_raises_the_version(tenant: Tenant, method: str, path: str) 
     made = keep_secret(tenant)
     path = path.format(**made)
 
-    answers = [tenant.request(method, path, json={"value": "next"}) for _ in range(2)]
+    answers = [tenant.request(method, path, json={"value": "next-value"}) for _ in range(2)]
 
     second = answers[1].json()["data"]
     assert [answer.status_code for answer in answers] == [200, 200]
@@ -170,7 +196,7 @@ def test_a_repeated_request_makes_one_secret_and_one_version(tenant: Tenant) -> 
 
     first, second = tenant.post("/secrets", json=body, headers=key), tenant.post("/secrets", json=body, headers=key)
     path = f"/secrets/{first.json()['data']['id']}/rotate"
-    rotated = [tenant.post(path, json={"value": "next"}, headers=key) for _ in range(2)]
+    rotated = [tenant.post(path, json={"value": "next-value"}, headers=key) for _ in range(2)]
 
     assert (second.status_code, second.json()) == (201, first.json())
     assert second.headers["Idempotency-Replayed"] == "true"
