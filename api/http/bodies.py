@@ -40,6 +40,8 @@ MAX_MESSAGE_BODY = 100 * KIB
 MAX_SECRET_BODY = 400 * KIB
 # An address of 32,768 characters.
 MAX_EXPLAIN_BODY = 36 * KIB
+# Fifty agents, five places of secrets, and an exchange.
+MAX_ROUTE_BODY = 100 * KIB
 # A PSBT of 400,000 characters; base64 needs no escapes.
 MAX_PSBT_BODY = 396 * KIB
 # Calldata of a batch, in hex, and what stands around it.

@@ -23,7 +23,7 @@ DEFAULT_URLS: dict[Grant, str] = {
 SMALLEST_RSA_BITS = 2048
 _Short = Annotated[str, Meta(min_length=1, max_length=4096)]
 _Url = Annotated[str, Meta(max_length=1024, pattern=r"^[\x21-\x7e]*\Z")]
-_Words = Annotated[str, Meta(max_length=2048, pattern=r"^[\x20-\x7e]*\Z")]
+_Words = Annotated[str, Meta(max_length=1024, pattern=r"^[\x20-\x7e]*\Z")]
 
 
 class TokenExchange(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel", kw_only=True):

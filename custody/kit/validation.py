@@ -43,6 +43,7 @@ PATTERNS: Final[dict[str, tuple[str, bool]]] = {
     r"^[0-9A-Za-z]+\Z": ("letters and digits", False),
     r"^[A-Za-z]+\Z": ("letters", False),
     r"^[A-Za-z0-9+/]+={0,2}\Z": ("standard base64", False),
+    r"^[\x20-\x7e]*\Z": ("printable ASCII characters", False),
     r"^[a-z-]+\Z": ("lower-case letters and hyphens", False),
     r"^[a-z_.]+\Z": ("lower-case letters, dots and underscores", False),
     r"^[A-Za-z0-9_\-.:]+\Z": ("letters, digits, dots, colons, hyphens and underscores", False),

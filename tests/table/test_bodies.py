@@ -17,6 +17,7 @@ from msgspec.inspect import (
     StructType,
     Type,
     UnionType,
+    VarTupleType,
     type_info,
 )
 
@@ -240,7 +241,7 @@ def largest_of(shape: Type) -> float:
             return max(largest_of(part) for part in shape.types)
         case StructType():
             return 40 + sum(len(field.encode_name) + 4 + largest_of(field.type) for field in shape.fields)
-        case ListType() if shape.max_length is not None:
+        case ListType() | VarTupleType() if shape.max_length is not None:
             return 2 + shape.max_length * (1 + largest_of(shape.item_type))
         case Metadata():
             return largest_of(shape.type)

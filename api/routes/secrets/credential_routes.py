@@ -4,7 +4,7 @@ from api.areas.secrets import explain as explaining
 from api.areas.secrets import routes as use_cases
 from api.areas.secrets import store
 from api.areas.secrets.types import CredentialRouteChangeBody, ExplainBody, Explanation, NewCredentialRouteBody
-from api.http.bodies import MAX_BODY, MAX_EXPLAIN_BODY
+from api.http.bodies import MAX_EXPLAIN_BODY, MAX_ROUTE_BODY
 from api.http.endpoint import Routes
 from api.http.who import asking, tenant_read, tenant_write
 from custody.credentials.rules import InvalidRoute, ValueNotForHeader, ValueNotForUser
@@ -39,6 +39,7 @@ routes = Routes("/secrets/routes", tag="Credential routes")
     "",
     who=asking(CreateCredentialRoute),
     status=201,
+    max_body=MAX_ROUTE_BODY,
     fails=(
         CredentialsMoving,
         InvalidRoute,
@@ -71,7 +72,7 @@ async def get_credential_route(ports: Ports, caller: TenantCaller, route_id: str
 @routes.put(
     "/<route_id>",
     who=asking(ChangeCredentialRoute),
-    max_body=MAX_BODY,
+    max_body=MAX_ROUTE_BODY,
     fails=(
         CredentialRouteAbsent,
         CredentialsMoving,
