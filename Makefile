@@ -1,6 +1,6 @@
 # Every target is one command; scripts/set-up prepares .venv first and is instant when nothing changed.
 .DEFAULT_GOAL := help
-.PHONY: help set-up run api signer identity scheduler proxy console migrate demo doctor test test-fast test-long check fix snapshots openapi examples protocol compose bench bench-compare bench-figures reliability mutants attacks lock
+.PHONY: help set-up run api signer identity scheduler proxy console migrate demo doctor test test-fast test-long check fix snapshots openapi examples protocol compose bench bench-compare bench-figures reliability flaky mutants attacks lock
 
 custody := .venv/bin/custody
 python := .venv/bin/python -P
@@ -85,6 +85,9 @@ reliability: set-up ## kill, stop, tamper and draw for a long time, and look for
 	@TEST_THOROUGHNESS=25 $(python) -m pytest -q tests/execution tests/rules/policies tests/rules/identity/test_quorums.py tests/rules/identity/test_strict_xml.py tests/rules/identity/test_saml_mutations.py tests/table/test_fuzz.py tests/promises/test_intent_races.py
 	@$(python) -m bench.reliability
 	@exec $(python) -m bench.reliability.attacks
+
+flaky: set-up ## run every test ten times in random order beside busy loops, and name what failed even once (a night)
+	@exec scripts/flaky
 
 mutants: set-up ## change the code that judges, spot by spot, and name what no pure test notices: make mutants ONLY=custody/policies
 	@exec env PYTHONHASHSEED=0 $(python) -m tests.mutants $(ONLY)
