@@ -11,19 +11,19 @@ import time
 import msgspec
 
 from custody.credentials import rules
-from custody.credentials.target import MalformedTarget, Target, parse_target
+from custody.credentials.target import MalformedTarget, Target, check_path, parse_target
 from custody.credentials.types import CredentialRoute
 from custody.kit import clock
 from custody.kit.errors import CustodyError, Invalid, NotFound, TooMany, Unavailable
 from custody.kit.jwt import AgentClaims, BadToken, UnknownKey
 from custody.kit.logs import logger
 from proxy_addon import inject, ranges, refuse
-from proxy_addon.agent_token import TwoTokens, forward_token, gateway_token, without_offers
+from proxy_addon.agent_token import TwoTokens, check_no_other, forward_token, gateway_token, without_offers
 from proxy_addon.audit import AuditTrail
 from proxy_addon.crowd import Crowd
 from proxy_addon.exchange import Exchange, Ticket
 from proxy_addon.keys import Keys
-from proxy_addon.lookup_cache import Credential, LookupCache, Standing, StoreAway, caller_of
+from proxy_addon.lookup_cache import FRESH_SECONDS, Credential, LookupCache, Standing, StoreAway, caller_of
 from proxy_addon.minted import NotMinted
 from proxy_addon.origin import origin_of
 from proxy_addon.peer import Agent, Peer
@@ -36,6 +36,8 @@ log = logger("proxy")
 MAX_INJECTED_BODY = 8 * 2**20
 # How long a refusal waits once an agent was refused more often than is written down one by one.
 REFUSED_SECONDS = 1.0
+# How often a route is looked for that changes while its credential is waited for.
+_LOOKS = 3
 _METHOD = re.compile(r"[A-Z]{1,20}")
 Headers = list[tuple[bytes, bytes]]
 
@@ -87,21 +89,14 @@ class Admission:
         """Decide about one request. Raises Refused."""
         try:
             token = self._token(arrived, exchange, peer)
-            claims, standing = await self._who(token, exchange, peer)
+            _, standing = await self._who(token, exchange, peer)
             _check_head(arrived)
             target = self._target(arrived, exchange, peer)
             _keep_token_out(target, token)
             exchange.target = target
             if (arrived.content_length or 0) > self._settings.max_body_bytes:
                 raise Refused(refuse.BODY_TOO_LARGE)
-            table = await self._lookups.table(claims.tid, standing.credential_version)
-            route = table.find(target, arrived.method, claims.sub)
-            if route is None:
-                raise Refused(refuse.NO_ROUTE)
-            credential = await self._credential(route, standing, exchange, token)
-            if not credential.covers(target, arrived.method, claims.sub):
-                # The table says otherwise than the seal, or is about to be read again; the seal counts.
-                raise Refused(refuse.NO_ROUTE)
+            credential = await self._chosen(arrived.method, target, standing, exchange, token)
             return self._outgoing(arrived, exchange, credential, token)
         except (Refused, CustodyError) as problem:
             raise await self._refuse(problem, exchange) from None
@@ -154,6 +149,7 @@ class Admission:
         if exchange.form == "tunnel":
             if peer.token is None:
                 raise Refused(refuse.PROXY_TOKEN)
+            _check_no_other(arrived.headers, peer.token)
             return peer.token
         forward = exchange.form in ("absolute", "connect")
         try:
@@ -162,6 +158,8 @@ class Admission:
             raise Refused(refuse.TWO_TOKENS) from None
         if token is None:
             raise Refused(refuse.PROXY_TOKEN if forward else refuse.BAD_TOKEN)
+        if forward:
+            _check_no_other(arrived.headers, token)
         return token
 
     async def _who(self, token: str, exchange: Exchange, peer: Peer) -> tuple[AgentClaims, Standing]:
@@ -216,7 +214,7 @@ class Admission:
 
     def _of_path(self, raw: str) -> tuple[str, Target]:
         """`/alias/rest` or `/proxy/host/rest`: what comes before the rest, and where it leads."""
-        parse_target("gateway", raw)  # the whole path is well formed before any part of it means something
+        check_path(raw)  # the whole path is well formed before any part of it means something
         path, mark, query = raw.partition("?")
         alias, _, rest = path[1:].partition("/")
         prefix, host = f"/{alias}", self._settings.aliases.get(alias)
@@ -228,6 +226,33 @@ class Admission:
         return prefix, parse_target(host, f"/{rest}{mark}{query}")
 
     # ---- with what
+
+    async def _chosen(
+        self, method: str, target: Target, standing: Standing, exchange: Exchange, token: str
+    ) -> Credential:
+        """The credential of the route that a request falls to, as long as what was judged is not older than a look."""
+        claims = exchange.claims
+        assert claims is not None  # noqa: S101 - set by _who
+        for _ in range(_LOOKS):
+            began = time.monotonic()
+            table = await self._lookups.table(claims.tid, standing.credential_version)
+            route = table.find(target, method, claims.sub)
+            if route is None:
+                raise Refused(refuse.NO_ROUTE)
+            credential = await self._credential(route, standing, exchange, token)
+            if not credential.covers(target, method, claims.sub):
+                # The table says otherwise than the seal, or is about to be read again; the seal counts.
+                raise Refused(refuse.NO_ROUTE)
+            if time.monotonic() - began < FRESH_SECONDS:
+                return credential
+            # A provider took its time; meanwhile the agent may have been frozen, or the secret rotated.
+            if (refusal := await self.refused_since(claims)) is not None:
+                raise Refused(refusal)
+            now = await self._lookups.standing(claims.tid, claims.sub)
+            if now is None or now.credential_version == standing.credential_version:
+                return credential
+            standing = now
+        raise Refused(refuse.UNAVAILABLE)
 
     async def _credential(
         self, route: CredentialRoute, standing: Standing, exchange: Exchange, token: str
@@ -315,6 +340,14 @@ def _check_head(arrived: Arrived) -> None:
     codings = [value for name, value in arrived.headers if name.lower() == b"transfer-encoding"]
     if codings and [coding.lower() for coding in codings] != [b"chunked"]:
         raise Refused(refuse.MALFORMED)
+
+
+def _check_no_other(headers: Headers, token: str) -> None:
+    """Refuse another agent's token in a place that goes to the upstream: it was meant for nobody there."""
+    try:
+        check_no_other(headers, token)
+    except TwoTokens:
+        raise Refused(refuse.TWO_TOKENS) from None
 
 
 def _keep_token_out(target: Target, token: str) -> None:

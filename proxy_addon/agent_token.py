@@ -35,8 +35,11 @@ class TwoTokens(Exception):
 def gateway_token(headers: Headers) -> str | None:
     """The token of a request to the gateway itself, or None. Raises TwoTokens."""
     places = _credentials(headers, b"authorization")
-    if places is None:
-        return None
+    return None if places is None else _only_token(places + _keys_of(headers))
+
+
+def _keys_of(headers: Headers) -> list[bytes]:
+    places = []
     for name, value in headers:
         if (known := name.lower()) in _KEYS:
             places.append(value.strip())
@@ -46,7 +49,16 @@ def gateway_token(headers: Headers) -> str | None:
                 for offer in map(bytes.strip, value.split(b",", MAX_OFFERS))
                 if offer.startswith(_OFFERED_KEY)
             )
-    return _only_token(places)
+    return places
+
+
+def check_no_other(headers: Headers, token: str) -> None:
+    """Raise TwoTokens where another agent's token stands in a place that is meant for the upstream."""
+    shown = [value for name, value in headers if name.lower() == b"authorization" and len(value) <= MAX_PLACE]
+    places = [*_keys_of(headers), *(part for value in shown for part in _parts(value))]
+    others = {place for place in places if place != token.encode() and len(place) <= MAX_TOKEN_CHARACTERS}
+    if any(_SPELLING.fullmatch(place) and _claims_to_be_an_agents(place) for place in others):
+        raise TwoTokens
 
 
 def forward_token(headers: Headers) -> str | None:

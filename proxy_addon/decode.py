@@ -29,7 +29,8 @@ MAX_MEMBERS_AT_ONCE: Final = 16
 _ZSTD_SLICE: Final = 32
 # As RFC 9659 has it; brotli's own bound is twice that.
 _ZSTD_WINDOW: Final = 8 * 2**20
-_BROTLI_WINDOW: Final = 16 * 2**20
+# A little less than the longest, or the share of an agent would never have room for it.
+_BROTLI_WINDOW: Final = 15 * 2**20
 # Bytes of memory that decoders take before they have made any; zlib's is all it takes.
 _BASE: Final = 256 * 1024
 _INFLATE_BASE: Final = 64 * 1024
@@ -140,9 +141,10 @@ def _has_frame(data: bytes) -> bool:
 class _Brotli:
     """Brotli; what comes behind its end is dropped."""
 
-    base, window = _BASE, _BROTLI_WINDOW
+    base = _BASE
 
     def __init__(self) -> None:
+        self.window = 0
         self._decoder = brotli.Decompressor()
         self._input = b""
         self._touched = False
@@ -162,7 +164,9 @@ class _Brotli:
         return not self._touched or self._decoder.is_finished()
 
     def give(self, data: bytes) -> None:
-        """Add what came."""
+        """Add what came; the first byte says how much of what it makes a stream refers to (RFC 7932, 9.1)."""
+        if data and not self._touched:
+            self.window = min(1 << _window_bits(data[0]), _BROTLI_WINDOW)
         self._touched = self._touched or bool(data)
         self._input += data
 
@@ -174,6 +178,14 @@ class _Brotli:
         made: bytes = self._decoder.process(data, output_buffer_limit=_STEP)
         self._more = bool(made)
         return made
+
+
+def _window_bits(first: int) -> int:
+    if first & 1 == 0:
+        return 16
+    if high := first >> 1 & 7:
+        return 17 + high
+    return 8 + low if (low := first >> 4 & 7) > 1 else 17 if low == 0 else 24
 
 
 class _Zstd:

@@ -16,6 +16,9 @@ from proxy_addon.inject import MAX_PAIRS, Placed, TooManyPairs, into_query
 FORM: Final = "application/x-www-form-urlencoded"
 MULTIPART: Final = "multipart/form-data"
 MAX_PARTS: Final = 1_000
+# Bytes and lines of the head of a part.
+MAX_PART_HEAD: Final = 8 * 1024
+MAX_PART_LINES: Final = 32
 MAX_PLACEHOLDERS: Final = 100
 # Items or fields that JSON may have in all: each costs some tenths of a microsecond of everybody's time, and memory.
 MAX_JSON_PARTS: Final = 250_000
@@ -125,6 +128,8 @@ def _into_parts(content_type: str, body: bytes, key: str, text: str) -> bytes:
 def _names_of_part(piece: bytes) -> tuple[bytes, bytes]:
     """The name of a part, told by its one Content-Disposition, as it is written and with its escapes undone."""
     head, empty, _ = piece.partition(b"\r\n\r\n")
+    if len(head) > MAX_PART_HEAD or head.count(b"\r\n") > MAX_PART_LINES:
+        raise BodyUnfit
     lines = head.split(b"\r\n")
     if not empty or lines[0] or any(line[:1] in (b" ", b"\t") or b"\n" in line or b"\r" in line for line in lines):
         raise BodyUnfit

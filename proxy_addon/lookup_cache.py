@@ -33,7 +33,7 @@ from custody.protocol.client import SignerClient
 from custody.protocol.signer.secrets import Revealed, RevealForRoute
 from proxy_addon.inject import Placed, format_value
 from proxy_addon.mask import Needles, needles
-from proxy_addon.minted import Minted, Minter
+from proxy_addon.minted import PAUSE_SECONDS, Minted, Minter, NotMinted
 
 log = logger("proxy")
 CHANNEL = "custody_changes"
@@ -133,6 +133,7 @@ class LookupCache:
         self._pool = pool
         self._signer = signer
         self._standings: Cache[tuple[str, str], Standing | None] = Cache(_AGENTS, STALE_SECONDS)
+        self._not_minted: Cache[tuple[str, str, int], bool] = Cache(_SECRETS, PAUSE_SECONDS)
         self._tables: Cache[str, tuple[int, RouteTable]] = Cache(_TENANTS)
         self._credentials: Cache[tuple[str, str], tuple[int, Credential]] = Cache(_SECRETS, SECRET_SECONDS)
         self._asking: dict[Any, asyncio.Future[Any]] = {}
@@ -169,9 +170,29 @@ class LookupCache:
     async def credential(self, tenant: str, route: str, version: int, caller: AgentCaller) -> Credential:
         """The secret of a route, at least as new as this version. Raises what the signer refused it for."""
         found = self._credentials.get((tenant, route))
-        if found is not None and found[0] == version and (found[1].minted is None or found[1].minted.fresh):
-            return found[1]
+        refused = self._not_minted.get((tenant, route, version)) is not None
+        if found is not None and found[0] == version:
+            minted = found[1].minted
+            if minted is None or minted.fresh:
+                return found[1]
+            if minted.usable:
+                if not refused:
+                    self._renew(tenant, route, version, caller)
+                return found[1]
+        if refused:
+            raise NotMinted
         # Not shared between waiting requests: each asks with its own proof, and the signer judges each.
+        return await self._reveal(tenant, route, version, caller)
+
+    def _renew(self, tenant: str, route: str, version: int, caller: AgentCaller) -> None:
+        """Ask for the next token while the last one still serves, once however many would."""
+        key = ("renew", tenant, route, version)
+        if key not in self._asking:
+            renewing = spawn(self._reveal(tenant, route, version, caller), "renew", on_failure=lambda *_: None)
+            self._asking[key] = renewing
+            renewing.add_done_callback(lambda _: self._asking.pop(key, None))
+
+    async def _reveal(self, tenant: str, route: str, version: int, caller: AgentCaller) -> Credential:
         began, changes = time.monotonic(), self._changes[tenant]
         answer = (await self._signer.ask(RevealForRoute(route), caller)).answer
         # The forms of a large value take long to find.
@@ -179,7 +200,12 @@ class LookupCache:
         minted = None
         if answer.request is not None:
             key = (tenant, route, answer.secret_id, answer.secret_version, answer.fields.exchange)
-            minted = await self._minter.token(key, answer.request, tenant)
+            try:
+                minted = await self._minter.token(key, answer.request, tenant)
+            except NotMinted:
+                # Neither the provider nor the signer is asked again for each request that fails.
+                self._not_minted.put((tenant, route, version), True)
+                raise
         credential = await asyncio.to_thread(Credential, answer, minted) if large else Credential(answer, minted)
         if changes == self._changes[tenant]:
             self._credentials.put((tenant, route), (version, credential), began)
@@ -196,6 +222,7 @@ class LookupCache:
         self._changes[tenant] += 1
         self._standings.drop_where(lambda key: key[0] == tenant)
         self._credentials.drop_where(lambda key: key[0] == tenant)
+        self._not_minted.drop_where(lambda key: key[0] == tenant)
         self._tables.drop(tenant)
 
     async def forget(self) -> None:
@@ -203,6 +230,7 @@ class LookupCache:
         while True:
             await asyncio.sleep(_FORGET_SECONDS)
             self._credentials.drop_ended()
+            self._minter.forget()
 
     async def listen(self, url: str) -> None:
         """Hear of changes until cancelled; without a connection the short age of everything must do."""

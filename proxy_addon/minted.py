@@ -8,7 +8,7 @@ import asyncio
 import math
 import re
 import time
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -28,6 +28,8 @@ MAX_MINTED = 1_000
 # A token that is used this long before its end, or in its last fifth, is renewed meanwhile; one that says nothing lasts
 # so long. One that an API refuses is asked for again, if it is not quite new.
 EARLY_SECONDS, UNSAID_SECONDS, LONGEST_SECONDS, NEW_SECONDS = 120.0, 300.0, 86_400.0, 60.0
+# However short it says that it lasts, nobody asks for another one sooner.
+LEAST_SECONDS = 5.0
 # After a refusal nobody asks again for so long.
 PAUSE_SECONDS = 5.0
 # RFC 6750, 2.1, and what providers send beside it.
@@ -42,13 +44,13 @@ class NotMinted(CustodyError):
 
 
 class _Answer(msgspec.Struct, frozen=True):
-    """Of RFC 6749 5.1, and of GitHub's answer, what is used."""
+    """Of RFC 6749 5.1, and of GitHub's answer, what is used; providers are not strict about the rest."""
 
-    access_token: str = ""
-    token: str = ""
-    id_token: str = ""
-    expires_in: int | float | str | None = None
-    expires_at: datetime | None = None
+    access_token: Any = None
+    token: Any = None
+    id_token: Any = None
+    expires_in: Any = None
+    expires_at: Any = None
 
     def __repr__(self) -> str:
         return "_Answer()"
@@ -86,7 +88,10 @@ class Minter:
         self._asking: dict[Key, asyncio.Task[Minted]] = {}
 
     async def token(self, key: Key, request: TokenRequest, tenant: str) -> Minted:
-        """The token for a key, which names the secret's version and the route; NotMinted if there is none."""
+        """The token for a key, which names the secret's version and the route; NotMinted if there is none.
+
+        One that ends soon is used on only where there is no other.
+        """
         known = self._known.get(key)
         if known is not None and known.fresh:
             return known
@@ -99,9 +104,18 @@ class Minter:
         if asking is None:
             asking = self._asking[key] = spawn(self._ask(key, request, tenant), "mint", on_failure=leave_to_caller)
             asking.add_done_callback(lambda _: self._asking.pop(key, None))
-        if usable is not None:
-            return usable
-        return await asyncio.shield(asking)
+        try:
+            # Shielded: a client that goes away does not take the answer from the others.
+            return await asyncio.shield(asking)
+        except NotMinted:
+            if usable is not None:
+                return usable
+            raise
+
+    def forget(self) -> None:
+        """Let go of tokens that have ended."""
+        for key in self._known.keys_where(lambda minted: not minted.usable):
+            self._known.drop(key)
 
     def distrust(self, refused: Minted) -> bool:
         """Use a token no more that its API refused, unless it is so new that another would be refused as well."""
@@ -124,25 +138,26 @@ class Minter:
             problem = f"status {answer.status}"
         except NoAnswer as no_answer:
             problem = no_answer.problem
-        except (msgspec.MsgspecError, ValueError):
+        except (msgspec.MsgspecError, ValueError, TypeError, ArithmeticError, RecursionError):
             # Nothing of an answer that holds a token is shown or logged.
             pass
         self._refused.put(key, time.monotonic())
-        log.warning("a provider gave no token", extra={"reason": problem})
+        log.warning("a provider gave no token", extra={"tenant": tenant, "route": key[1], "reason": problem})
         raise NotMinted
 
 
 def _read(key: Key, answer: Fetched) -> Minted:
     said = msgspec.json.decode(answer.body, type=_Answer)
-    token = said.access_token or said.token or said.id_token
+    token = next((one for one in (said.access_token, said.token, said.id_token) if isinstance(one, str) and one), "")
     if not _TOKEN.fullmatch(token):
         raise ValueError
     seconds = UNSAID_SECONDS
-    if said.expires_at is not None:
-        seconds = (said.expires_at - clock.now()).total_seconds()
-    elif said.expires_in is not None:
+    if isinstance(said.expires_in, int | float | str):
         seconds = float(said.expires_in)
+    elif isinstance(said.expires_at, str):
+        end = datetime.fromisoformat(said.expires_at)
+        seconds = ((end if end.tzinfo else end.replace(tzinfo=UTC)) - clock.now()).total_seconds()
     if not math.isfinite(seconds):
         raise ValueError
     now = time.monotonic()
-    return Minted(key, token, now, now + min(max(seconds, 0.0), LONGEST_SECONDS))
+    return Minted(key, token, now, now + min(max(seconds, LEAST_SECONDS), LONGEST_SECONDS))

@@ -41,7 +41,7 @@ _REFERENCES: Final = frozenset(
 _MAY_REFER: Final = (b"-location", b"-url", b"-uri", b"-link", b"-href")
 _LOOKS_LIKE_ONE = re.compile(rb"[ \t]*(?:https?:|[/\\])", re.IGNORECASE)
 _CHALLENGES: Final = frozenset((b"www-authenticate", b"authentication-info"))
-_QUOTED_URL = re.compile(rb"(?:https?:)?[/\\]{2}[^\"\\ \t,;]+", re.IGNORECASE)
+_QUOTED_URL = re.compile(rb"(?:https?:[/\\]*|[/\\]{2})[^\"\\ \t,;]+", re.IGNORECASE)
 # These headers change a whole host, and all upstreams share the proxy's host: its cookies, storage, TLS and scripts.
 _HOST_WIDE: Final = frozenset(
     (

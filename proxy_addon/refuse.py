@@ -45,7 +45,7 @@ PROXY_TOKEN = Refusal(
     ((b"Proxy-Authenticate", b'Basic realm="custody"'),),
 )
 TWO_TOKENS = Refusal(400, "two_tokens", "The request contains two different agent tokens; send only one of them.")
-NO_ROUTE = Refusal(403, "no_route", "No enabled credential route of your tenant covers this host, path and method.")
+NO_ROUTE = Refusal(403, "no_route", "No enabled credential route covers this host, path and method for this agent.")
 UNKNOWN_ALIAS = Refusal(403, "unknown_alias", "No such alias; use a configured one, or /proxy/<host>/<path>.")
 FROZEN = Refusal(403, "frozen", "The agent or its tenant is frozen; no request is forwarded until it is unfrozen.")
 SECRET_UNAVAILABLE = Refusal(403, "secret_unavailable", "The credential of this route was deleted or has expired.")
@@ -55,7 +55,7 @@ BODY_TOO_LARGE = Refusal(413, "body_too_large", "The request body is larger than
 BODY_UNFIT = Refusal(
     415,
     "body_unfit",
-    "The route puts the credential into the body: send a JSON object, or a form of at most 10,000 fields.",
+    "The route puts the credential into the body: send JSON, a form or, for `text`, plain text, with its place in it.",
 )
 HEAD_TOO_LARGE = Refusal(431, "head_too_large", "The request line and headers are longer than 64 KiB.")
 MALFORMED = Refusal(400, "malformed_request", "The request is not valid HTTP/1.1.")

@@ -56,7 +56,7 @@ async def reveal(signer: Signer, message: RevealForRoute, call: Call[ProvenAgent
     also = await _further(signer, tenant, said) if said.also_inject else []
     if said.exchange is None:
         return Revealed(secret, row["version"], said, value, row["expires_at"], also)
-    # A signature by RSA takes a millisecond of the loop that signs orders.
+    # A signature by RSA takes a millisecond.
     request = await asyncio.to_thread(_request, said.exchange, value)
     return Revealed(secret, row["version"], said, b"", row["expires_at"], also, request)
 
@@ -64,9 +64,11 @@ async def reveal(signer: Signer, message: RevealForRoute, call: Call[ProvenAgent
 def _request(exchange: TokenExchange, value: bytes) -> TokenRequest:
     try:
         return token_requests.build(exchange, read_value(exchange, value), clock.now())
-    except ValueNotForExchange:
+    except (ValueNotForExchange, ValueError):
         # It was rotated since.
-        raise SecretUnavailable(reason="unfit") from None
+        raise SecretUnavailable(
+            "The secret of this credential route is not what its exchange needs.", reason="unfit"
+        ) from None
 
 
 async def _further(signer: Signer, tenant: str, said: RouteFields) -> list[Further]:

@@ -79,7 +79,7 @@ class PathPattern(msgspec.Struct, frozen=True):
 
     def read(self, reading: Reading) -> "PathPattern":
         """The pattern as a server takes it that reads paths in this way."""
-        return _pattern(reading(self.text)) if self.odd else self
+        return _pattern(reading(self.text), may_be_open=self.open) if self.odd else self
 
     def matches(self, path: str) -> bool:
         """Say whether the pattern is for this path, in the spelling of `Target.matched`."""
@@ -136,8 +136,9 @@ def compile_path(text: str) -> PathPattern:
 
 
 @lru_cache(_REMEMBERED)
-def _pattern(path: str) -> PathPattern:
-    is_open = path.endswith("/*")
+def _pattern(path: str, *, may_be_open: bool = True) -> PathPattern:
+    # A star behind an escaped slash stays within its segment for who decodes the slash, too.
+    is_open = may_be_open and path.endswith("/*")
     literal = path[:-2] if is_open else path
     is_plain = STAR not in literal
     return PathPattern(

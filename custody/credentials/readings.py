@@ -7,7 +7,7 @@ the others too, or the upstream would do, with one route's credential, what anot
 
 import re
 from collections.abc import Callable
-from itertools import product
+from functools import cache
 from typing import Final
 
 Reading = Callable[[str], str]
@@ -30,10 +30,14 @@ def other_readings(path: str) -> tuple[tuple[Reading, str], ...]:
     """Each other way to read the path, and what it makes of it; ways that make the same are one."""
     if not is_odd(path):
         return ()
-    found: dict[str, Reading] = {path: _as_written}
-    for reading in _READINGS:
-        found.setdefault(reading(path), reading)
-    return tuple((reading, read) for read, reading in found.items() if reading is not _as_written)
+    # By what came out so far: what two ways make alike, they make alike to the end.
+    found: dict[str, tuple[Reading, ...]] = {path: ()}
+    for stage in _STAGES:
+        known, found = found, {}
+        for text, steps in known.items():
+            for step in stage:
+                found.setdefault(step(text), (*steps, step))
+    return tuple((_one_after_another(steps), read) for read, steps in found.items() if read != path)
 
 
 def _as_written(path: str) -> str:
@@ -60,6 +64,7 @@ def _without_host(path: str) -> str:
     return _HOST.sub("", path, count=1) or "/" if path.startswith("//") else path
 
 
+@cache
 def _one_after_another(steps: tuple[Reading, ...]) -> Reading:
     def read(path: str) -> str:
         for step in steps:
@@ -69,12 +74,9 @@ def _one_after_another(steps: tuple[Reading, ...]) -> Reading:
     return read
 
 
-_READINGS: Final = tuple(
-    _one_after_another(steps)
-    for steps in product(
-        (_as_written, _without_parameters),
-        (_as_written, _with_slashes, _with_all_slashes),
-        (_as_written, _without_parameters),
-        (_as_written, _without_host, _without_empty_segments),
-    )
+_STAGES: Final[tuple[tuple[Reading, ...], ...]] = (
+    (_as_written, _without_parameters),
+    (_as_written, _with_slashes, _with_all_slashes),
+    (_as_written, _without_parameters),
+    (_as_written, _without_host, _without_empty_segments),
 )

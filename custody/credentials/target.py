@@ -49,6 +49,14 @@ def parse_target(host_text: str, raw_path: str) -> Target:
     return Target(host, port, path, query if mark else None, matched, other_readings(matched))
 
 
+def check_path(raw_path: str) -> None:
+    """Raise MalformedTarget for a path that could be read in two ways, whatever its host is."""
+    try:
+        normal_path(raw_path.partition("?")[0])
+    except Misspelled as problem:
+        raise MalformedTarget(problem.message) from None
+
+
 def parse_url(url: str) -> Target:
     """The same for an https or http URL. Plain http goes out as HTTPS, so its port 80 means 443."""
     parts = _URL.match(url)

@@ -65,6 +65,10 @@ class Cache[K: Hashable, V]:
         for key in [key for key in self._entries if doomed(key)]:
             del self._entries[key]
 
+    def keys_where(self, wanted: Callable[[V], bool]) -> list[K]:
+        """The keys of values that are so."""
+        return [key for key, entry in self._entries.items() if wanted(entry.value)]
+
     def drop_ended(self) -> None:
         """Forget what would not be found any more: for secrets, which should not stay in memory."""
         ended = self._clock() - self._seconds

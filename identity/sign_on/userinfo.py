@@ -1,8 +1,8 @@
 """The word of an issuer on a person at its userinfo endpoint (OpenID Connect Core 1.0, 5.3). Pure.
 
 Nobody has signed it: it is the api's word. So it counts only where an administrator lets that endpoint be asked, says
-nothing but whether the address is verified, and never contradicts what the issuer signed. Who the person is comes from
-the ID token alone.
+nothing but an address and whether it is verified, and never contradicts what the issuer signed. Who the person is
+comes from the ID token alone.
 """
 
 import msgspec

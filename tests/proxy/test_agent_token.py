@@ -171,3 +171,13 @@ def test_git_shows_the_token_of_its_address_once_it_is_asked(routed: Keyless) ->
     assert heard[0].target == "/team/code.git/info/refs?service=git-upload-pack"
     assert heard[0].all("authorization") == [f"Bearer {routed.value}"]
     assert routed.token.encode() not in routed.upstream.raw()
+
+
+def test_another_agents_token_never_goes_to_the_upstream(keyless: Keyless) -> None:
+    keyless.route(injectKey="apikey", injectFormat="{value}", keepAuthorization=True)
+    other = str(keyless.tenant.agent().headers["Authorization"])
+
+    for headers in ({"Authorization": other}, {"x-api-key": other.split()[1]}):
+        assert refusal(keyless.forward().get("/echo", headers=headers)) == (400, "two_tokens")
+
+    assert keyless.upstream.heard() == []

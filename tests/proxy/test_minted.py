@@ -1,6 +1,7 @@
 """Credentials that expire: an access token is asked for with the secret, injected, renewed, and never shown."""
 
 import json
+import time
 import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -12,6 +13,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, generate_private_key
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
+from proxy_addon.lookup_cache import FRESH_SECONDS
 from tests.fixtures.eventually import eventually
 from tests.fixtures.proxied import Keyless
 from tests.outside.upstream import Heard
@@ -186,6 +188,7 @@ REFUSED: dict[str, dict[str, Any]] = {
     "a token that is too long": {"body": '{"access_token": "%s"}', "long": 20_000},
     "an answer that is too long": {"body": '{"access_token": "abc", "x": "%s"}', "long": 70_000},
     "an end that is no number": {"body": '{"access_token": "abc", "expires_in": "nan"}'},
+    "an end of four hundred digits": {"body": '{"access_token": "abc", "expires_in": "1%s"}'.replace("%s", "0" * 400)},
     "a redirect": {"status": 302, "body": "{}"},
 }
 
@@ -199,6 +202,46 @@ def test_an_answer_without_a_token_sends_nothing_on(keyless: Keyless, client: di
 
     # The second time nobody asked.
     assert len(requests_to(keyless, TOKEN)) == 1
+    assert requests_to(keyless, "/echo") == []
+
+
+LOOSE = [
+    {"access_token": "abc", "expires_at": "2099-01-01T00:00:00"},
+    {"access_token": "abc", "expires_in": 3600, "expires_at": 1893456000},
+    {"access_token": "abc", "expires_in": "3600", "id_token": None, "token": 5},
+    {"token": "abc", "expires_at": "2099-01-01T00:00:00Z"},
+    {"access_token": "abc", "expires_in": 0},
+]
+
+
+@pytest.mark.parametrize("said", LOOSE, ids=str)
+def test_an_answer_with_odd_fields_beside_a_token_is_taken(
+    keyless: Keyless, client: dict[str, str], said: dict[str, Any]
+) -> None:
+    make_route(keyless, client, "clientCredentials", f"{TOKEN}?{urlencode({'body': json.dumps(said)})}")
+
+    assert [keyless.gateway().get("/echo").status_code for _ in range(3)] == [200] * 3
+
+    assert list_bearers(keyless) == ["abc"] * 3
+    # However short it lasts by its own word, each request does not ask.
+    assert len(requests_to(keyless, TOKEN)) == 1
+
+
+def test_an_agent_that_is_frozen_while_its_token_is_asked_for_is_refused(
+    keyless: Keyless, client: dict[str, str]
+) -> None:
+    gate, began = f"token-{uuid.uuid4().hex}", time.monotonic()
+    make_route(keyless, client, "clientCredentials", f"{TOKEN}?gate={gate}")
+
+    with ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(lambda: keyless.gateway().get("/echo"))
+        eventually(lambda: requests_to(keyless, TOKEN))
+        assert keyless.tenant.post(f"/agents/{keyless.agent.id}/freeze", json={}).status_code == 200
+        # What was judged is old by then.
+        eventually(lambda: time.monotonic() > began + FRESH_SECONDS + 0.5)
+        keyless.upstream.release(gate)
+
+    assert refusal(answer.result()) == (403, "frozen")
     assert requests_to(keyless, "/echo") == []
 
 
@@ -219,6 +262,7 @@ def test_a_token_endpoint_is_dialled_at_judged_addresses_only(
         ({"grant": "clientCredentials", "tokenUrl": "http://idp.example.com/token"}, {}, "invalid_route"),
         ({"grant": "clientCredentials", "tokenUrl": "https://u:p@idp.example.com/token"}, {}, "invalid_route"),
         ({"grant": "clientCredentials", "tokenUrl": "https://10.0.0.1/token"}, {}, "invalid_route"),
+        ({"grant": "clientCredentials", "tokenUrl": "https://["}, {}, "invalid_route"),
         ({"grant": "clientCredentials", "tokenUrl": "https://idp.example.com/#x"}, {}, "invalid_route"),
         (
             {"grant": "clientCredentials", "tokenUrl": IDP},
@@ -227,6 +271,11 @@ def test_a_token_endpoint_is_dialled_at_judged_addresses_only(
         ),
         ({"grant": "refreshToken", "tokenUrl": IDP}, {"clientId": "a"}, "value_not_for_exchange"),
         ({"grant": "googleServiceAccount"}, {"client_email": "a", "private_key": "b"}, "value_not_for_exchange"),
+        (
+            {"grant": "githubApp"},
+            {"appId": "1", "installationId": "2", "privateKey": "x" * 5_000},
+            "value_not_for_exchange",
+        ),
         ({"grant": "githubApp"}, {"appId": "1", "installationId": "../1", "privateKey": "x"}, "value_not_for_exchange"),
     ],
     ids=str,

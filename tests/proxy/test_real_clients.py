@@ -79,7 +79,7 @@ class Refused(msgspec.Struct, frozen=True):
 
 
 REFUSED = {
-    "no route": Refused(403, "no_route", "No enabled credential route of your tenant covers", path="proxy/example.com"),
+    "no route": Refused(403, "no_route", "No enabled credential route covers", path="proxy/example.com"),
     "an unknown alias": Refused(403, "unknown_alias", "No such alias; use a configured one", path="nothing"),
     "a bad token": Refused(401, "bad_token", "A valid agent token is required", token="nonsense"),
     "a host that is an address": Refused(400, "malformed_target", "host", path="proxy/10.0.0.1"),
@@ -134,7 +134,7 @@ def test_a_client_behind_https_proxy_prints_the_sentence_too(keyless: Keyless, m
     with openai.OpenAI(base_url=url, api_key="placeholder") as client, pytest.raises(openai.APIStatusError) as raised:
         client.chat.completions.create(model="m", messages=MESSAGES)
 
-    assert "403 - No enabled credential route of your tenant covers" in str(raised.value)
+    assert "403 - No enabled credential route covers" in str(raised.value)
 
 
 def test_anthropic(messaging: anthropic.Anthropic, keyless: Keyless) -> None:

@@ -144,6 +144,12 @@ def test_a_route_is_found_only_if_it_covers_every_reading(path):
             assert compile_path(pattern).matches(target.matched)
 
 
+def test_a_star_behind_an_escaped_slash_stays_within_its_segment():
+    assert found([route(0, path="/g%2F*")], path="/g%2Fs") == 0
+    assert found([route(0, path="/g%2F*")], path="/g%2Fs%2Fp/issues") is None
+    assert found([route(0, path="/g%2F*/*")], path="/g%2Fs/issues") == 0
+
+
 def test_a_route_whose_secret_is_lost_still_takes_the_request():
     table = RouteTable([route(0)])
 

@@ -161,3 +161,14 @@ def test_headers_that_are_true_of_coded_bytes_alone_are_gone() -> None:
 
     assert plain_head(fields) == [(b"ETag", b'W/"a"'), (b"X", b"y")]
     assert plain_head([(b"etag", b'W/"a"')]) == [(b"etag", b'W/"a"')]
+
+
+@pytest.mark.parametrize("bits", [10, 15, 16, 17, 18, 22, 24])
+def test_a_brotli_stream_counts_the_window_that_it_names(bits):
+    decoder = Decoder(["br"])
+    decoder.feed(brotli.compress(os.urandom(2**18) * 4, lgwin=bits))
+    while decoder.unread:
+        decoder.feed(b"")
+    decoder.end()
+
+    assert decoder.memory <= 2**18 + min(2**bits, 2**20)

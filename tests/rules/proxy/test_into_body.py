@@ -12,7 +12,16 @@ from hypothesis import strategies as st
 from custody.credentials.rules import InvalidRoute, check
 from custody.credentials.types import RouteFields
 from proxy_addon.inject import Placed
-from proxy_addon.into_body import MAX_JSON_PARTS, MAX_PARTS, MAX_PLACEHOLDERS, BadJson, BodyUnfit, into_body
+from proxy_addon.into_body import (
+    MAX_JSON_PARTS,
+    MAX_PART_HEAD,
+    MAX_PART_LINES,
+    MAX_PARTS,
+    MAX_PLACEHOLDERS,
+    BadJson,
+    BodyUnfit,
+    into_body,
+)
 
 JSON, PARTS = "application/json", "multipart/form-data; boundary=line"
 SECRET = 'sk-"é&=+ %\\{value}'
@@ -142,6 +151,8 @@ UNREAD = {
     "a folded line": (PARTS, form(part(b"a", b"1", b' ; name="key"'))),
     "a name with a backslash": (PARTS, form(part(b'k\\"ey', b"1"))),
     "a name in another spelling": (PARTS, form(part(b"a\"; name*=utf-8''key; x=\"", b"1"))),
+    "a head of many lines": (PARTS, form(part(b"a", b"1", *[b"x: y"] * (MAX_PART_LINES + 1)))),
+    "a long head": (PARTS, form(part(b"a", b"1", b"x: " + b"y" * MAX_PART_HEAD))),
     "too many parts": (PARTS, form(*[part(b"a", b"1")] * MAX_PARTS)),
 }
 
