@@ -1,4 +1,4 @@
-"""How far each agent's ledger was when this signer last acknowledged an order, kept beside the database. Promise P7.
+"""The version of each agent's ledger when this signer last acknowledged an order, kept beside the database. Promise P7.
 
 A database that went back, by a failover that lost commits or a copy put in its place, knows nothing of signatures in
 clients' hands, and would have their nonces signed again. Every new connection is asked, and one at each look at the

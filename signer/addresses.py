@@ -1,4 +1,4 @@
-"""Whether addresses are those of the keys that lie here: what people fund must be a wallet that can spend it."""
+"""The check of addresses against the keys that lie here: what people fund must be a wallet that can spend it."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""How long each audit log was when this signer last sealed it, kept beside the database (promise P7).
+"""The size of each audit log when this signer last sealed it, kept beside the database (promise P7).
 
 A signer must never sign two checkpoints of one log that contradict each other. An older database put back would have it
 do so: its logs are shorter than this file says, or have another root. Lines are appended after a sealing has committed;
@@ -27,7 +27,7 @@ class Seen(msgspec.Struct, frozen=True):
 
 
 class Journal:
-    """What was seen of each log."""
+    """The last seen of each log."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -46,7 +46,7 @@ class Journal:
         self._compact()
 
     def find(self, tenant: str) -> Seen | None:
-        """What was seen of a log, or None for one that this signer has never sealed."""
+        """Find what was seen of a log, or None for one that this signer has never sealed."""
         return self._seen.get(tenant)
 
     def sizes(self) -> Iterator[tuple[str, int]]:
@@ -98,7 +98,7 @@ class Stop(msgspec.Struct, frozen=True):
 
 
 class AuditLog:
-    """What sealing remembers between messages."""
+    """Sealing's memory between messages."""
 
     def __init__(self, journal: Journal, checkpoint_file: Path | None) -> None:
         self.journal = journal
@@ -113,7 +113,7 @@ class AuditLog:
         self._checkpoint_file = checkpoint_file
 
     def publish(self) -> None:
-        """What was sealed is on our own disk too, and in the operator's file: the copies no database writer reaches."""
+        """Put what was sealed on our own disk and in the operator's file: the copies no database writer reaches."""
         if not self.notes:
             return
         self.journal.sync()

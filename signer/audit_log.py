@@ -57,7 +57,7 @@ class Contradicted(Exception):
 
 
 class Head(msgspec.Struct, frozen=True):
-    """How far a log goes."""
+    """The extent of a log."""
 
     size: int = 0
     root: bytes = tree.root(())

@@ -1,4 +1,4 @@
-"""Whether an order is authorised by those who were shown beside it: the one place that says so. No waiting, no I/O.
+"""The one place that says whether an order is authorised by those who were shown beside it. No waiting, no I/O.
 
 docs/signers.md tells it to callers. What is refused uses up nothing, for a signature is used up by the write of its
 order. Who is unknown, revoked, paused or another agent's is told one code, found by one look into the sealed set.

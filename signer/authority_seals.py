@@ -66,7 +66,7 @@ class AuthoritySeals:
 def content(
     tenant: str, agent: str, incarnation: str, version: int, signers: list[SignerRow], quorums: list[QuorumRow]
 ) -> bytes:
-    """What a head's MAC is made over: every living row but for what people call it."""
+    """Encode what a head's MAC is made over: every living row but for what people call it."""
     hashes = sorted(
         [sha256(fields("signer", *(part or "" for part in row))) for row in signers]
         + [sha256(fields("quorum", *row)) for row in quorums]
@@ -75,7 +75,7 @@ def content(
 
 
 def content_of_set(tenant: str, agent: str, incarnation: str, version: int, text: str) -> bytes:
-    """What the MAC of a stored set is made over; Tampered where head, agent and rows do not hang together."""
+    """Encode what the MAC of a stored set is made over; Tampered where head, agent and rows do not hang together."""
     stored = stored_of(text)
     if stored.head is None or stored.head[:2] != (version, len(stored.signers) + len(stored.quorums)):
         raise Tampered

@@ -96,7 +96,7 @@ async def changing(
 
 
 def written_by(message: Command[Any]) -> int:
-    """What a change counts; revoking counts nothing, for it must always be possible."""
+    """Count a change's bytes; revoking counts nothing, for it must always be possible."""
     return ROW_BYTES + len(packed(message))
 
 

@@ -18,7 +18,7 @@ from signer.signing_attempt import Authorization, Outcome, SigningAttempt, Way
 
 
 def way_of(signer: Signer, evidence: Evidence | None) -> Way:
-    """How an order came, by what was shown of signers."""
+    """Choose an order's way by what was shown of signers."""
     return Direct(signer) if evidence is None else Authorized(signer, evidence)
 
 
@@ -52,7 +52,7 @@ class Authorized(Direct):
 
 
 def _credential(signer: Signer, ref: AgentRef, facts: Facts, name: str) -> bytes | None:
-    """What a signer signs or is shown with, opened; None where there is none."""
+    """Open what a signer signs or is shown with; None where there is none."""
     sealed = credentials_in(facts.authority or "").get(name)
     if sealed is None:
         return None

@@ -1,4 +1,4 @@
-"""What a vote consists of, and the votes on one matter that count."""
+"""The parts of a vote, and the votes on one matter that count."""
 
 from datetime import UTC, datetime
 
@@ -83,16 +83,16 @@ class Tally(msgspec.Struct, frozen=True):
 
     @property
     def until(self) -> int:
-        """When the last of them ends."""
+        """The end of the last of them."""
         return max((one.until for one in self.counted), default=0)
 
     @property
     def given(self) -> list[VoteGiven]:
-        """Who voted, the first first."""
+        """The votes given, the first first."""
         return [VoteGiven(one.ballot.user, clock.iso(one.voted_at)) for one in self.counted]
 
     def voters(self) -> Voters | None:
-        """What the write looks at again; None without a vote."""
+        """Collect what the write looks at again; None without a vote."""
         if not self.counted:
             return None
         return Voters(

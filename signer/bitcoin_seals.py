@@ -15,7 +15,7 @@ ACCOUNT_MAC: Final = "bitcoin-account-mac"
 def account_content(
     tenant: str, agent: str, incarnation: str, name: str, public_key: bytes, chain_code: bytes
 ) -> bytes:
-    """What the MAC of an account is made over."""
+    """Encode what the MAC of an account is made over."""
     return fields("bitcoin-account", tenant, agent, incarnation, name, public_key, chain_code)
 
 

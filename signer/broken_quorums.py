@@ -1,4 +1,4 @@
-"""What the rules need to know of their quorums: whether the operator broke them, and the votes there are, uncounted."""
+"""The rules' view of their quorums: whether the operator broke them, and the votes there are, uncounted."""
 
 from datetime import datetime
 from typing import Any, Final, NamedTuple

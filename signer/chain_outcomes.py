@@ -1,4 +1,4 @@
-"""What a scheduler learned of a signed order from a node. Decision 0028.
+"""A scheduler's news of a signed order, from a node. Decision 0028.
 
 The signer cannot check a node's word, so nothing is built on it: it moves a state forward, once, and leaves an audit
 row with what the node showed, and the event. Spend, rate and limits stay as they were when the order was signed.

@@ -1,4 +1,4 @@
-"""Which approvals were signed under votes, and which approvers' keys were revoked, beside the database (promise P7).
+"""Approvals that were signed under votes, and approvers' keys that were revoked, beside the database (promise P7).
 
 A database writer who puts an item, its order and all its votes back would otherwise get a second signature for them,
 and who puts a revoked key back would get its votes counted. Neither passes this file. A line is synced before the write
@@ -33,7 +33,7 @@ class Claims:
         self._compact()
 
     def is_claimed(self, approval: str) -> bool:
-        """Whether this approval was signed under votes, or may have been."""
+        """Say whether this approval was signed under votes, or may have been."""
         return approval in self._claimed
 
     def claim(self, approval: str, until: int) -> None:
@@ -47,7 +47,7 @@ class Claims:
         self._append(f"released {approval} .\n")
 
     def is_revoked(self, key: str) -> bool:
-        """Whether this key was revoked."""
+        """Say whether this key was revoked."""
         return key in self._revoked
 
     def revoke(self, key: str) -> None:

@@ -1,4 +1,4 @@
-"""Whether the database acknowledges commits at this moment. Promise P9."""
+"""The test that the database acknowledges commits now. Promise P9."""
 
 import asyncio
 import time
@@ -20,7 +20,7 @@ class Commits:
         self._began = 0.0
 
     async def come_back(self, pool: db.Pool, look: db.Opened) -> bool:
-        """Whether one is acknowledged within a second; the answer holds for a second. `look` sees its connection."""
+        """Say whether one is acknowledged within a second; the answer holds a second. `look` sees its connection."""
         now = time.monotonic()
         if self._under_way is None or (self._under_way.done() and now - self._began > _SECONDS):
             self._under_way, self._began = spawn(_commit(pool, look), "a commit of nothing"), now

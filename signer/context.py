@@ -1,4 +1,4 @@
-"""What a running signer consists of."""
+"""The parts of a running signer."""
 
 import asyncio
 from dataclasses import dataclass, field

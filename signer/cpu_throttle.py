@@ -61,7 +61,7 @@ class CpuThrottle:
         return done
 
     def is_used_up(self, tenant: str) -> bool:
-        """Whether work of this tenant might wait."""
+        """Say whether work of this tenant might wait."""
         return self._until.get((tenant, ""), 0.0) > self._now()
 
     async def run_in_thread[T](self, tenant: str, agent: str, work: Callable[[], T]) -> T:

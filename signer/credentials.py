@@ -1,4 +1,4 @@
-"""What the use cases of secrets and credential routes share: how both are sealed, and the turn they are changed in.
+"""The common part of secrets' and credential routes' use cases: how both are sealed, and the turn they are changed in.
 
 A value is bound to its secret, version and expiry, a route to its tenant and secret: what a database writer copies,
 changes or moves does not open. docs/sealed-blob.md.
@@ -31,7 +31,7 @@ TRIES = 4
 
 
 def place(tenant: str, secret: str, version: int, expires_at: datetime | None) -> Context:
-    """Where a value is sealed to."""
+    """Name where a value is sealed to."""
     until = clock.iso(expires_at) if expires_at else ""
     return Context(tenant, "secret", secret, "secret", f"{version}:{until}")
 
@@ -50,7 +50,7 @@ def seal_route(sealer: Sealer, tenant: str, route: str, secret: str | None, said
 
 
 def open_route(sealer: Sealer, tenant: str, route: str, secret: str | None, stored: tuple[str, bytes]) -> RouteFields:
-    """What a stored route says, or Tampered; `stored` are its text and its MAC."""
+    """Read what a stored route says, or Tampered; `stored` are its text and its MAC."""
     text, mac = stored
     sealer.check_mac(mac, ROUTE_MAC, tenant, fields(tenant, route, secret or "", text))
     return msgspec.json.decode(text, type=RouteFields)

@@ -217,7 +217,7 @@ async def _written_now(signer: SigningState, attempt: SigningAttempt, step: ToWr
 
 
 async def read_quorum(connection: Any, attempt: SigningAttempt, facts: Facts | None) -> broken_quorums.Read | None:
-    """What the rules need to know of votes, where they may ask for some; after the version that the write compares."""
+    """Read what the rules need to know of votes, if they may ask for some; after the version the write compares."""
     if facts is None or not broken_quorums.names_votes(facts.rules):
         return None
     ref, way = attempt.ref, attempt.way
@@ -225,7 +225,7 @@ async def read_quorum(connection: Any, attempt: SigningAttempt, facts: Facts | N
 
 
 def question_of(attempt: SigningAttempt) -> Question:
-    """What the read must know of an order."""
+    """Collect what the read must know of an order."""
     wanted = attempt.draft.nonce
     return Question(
         ref=attempt.ref,

@@ -72,7 +72,7 @@ def evaluate(
 def evaluate_policies(
     signer: SigningState, attempt: SigningAttempt, facts: Facts, quorum: broken_quorums.Read | None, *, locked: bool
 ) -> Judged | None:
-    """What the policies say of an order, whether it is signed then or only asked about; None as above.
+    """Judge an order by the policies, whether it is signed then or only asked about; None as above.
 
     `quorum` was read where the rules may ask for votes.
     """

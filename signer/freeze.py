@@ -147,7 +147,7 @@ async def _turn(signer: Signer, tenant: str, queue: str) -> AsyncIterator[None]:
 
 
 def _may_be_signed(row: Any) -> bool:
-    """Whether an order that looked at the tenant before it was frozen can still be under way.
+    """Say whether an order that looked at the tenant before it was frozen can still be under way.
 
     That another caller froze it proves nothing: that caller may have left before the wait was over.
     """
@@ -164,6 +164,6 @@ async def _tell(
 
 
 def _state(row: Any) -> tuple[bool, str | None, str | None]:
-    """Whether it is frozen, since when and why."""
+    """Read whether it is frozen, since when and why."""
     at = row["frozen_at"]
     return at is not None, clock.iso(at) if at else None, row["frozen_reason"]

@@ -89,7 +89,7 @@ async def settle_broken_commit(
 
 
 async def _found(connection: Any, attempt: SigningAttempt, step: ToWrite) -> bool:
-    """Whether what was to be written is there."""
+    """Say whether what was to be written is there."""
     if isinstance(step.record, ProposalRecord):
         kept = "SELECT EXISTS (SELECT FROM intents WHERE tenant_id = $1 AND id = $2)"
         return bool(await connection.fetchval(kept, attempt.ref.tenant, attempt.tx_id))
@@ -115,7 +115,7 @@ async def _found(connection: Any, attempt: SigningAttempt, step: ToWrite) -> boo
 
 
 def guard_of(attempt: SigningAttempt, step: ToWrite) -> Guard:
-    """What must still be so when an attempt is written."""
+    """Collect what must still be so when an attempt is written."""
     caller = attempt.call.caller
     return Guard(
         epoch=caller.epoch if isinstance(caller, ProvenAgent) else None,

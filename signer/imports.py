@@ -202,7 +202,7 @@ async def make_session(
 
 
 def place_of(bound: Bound, incarnation: str, expires_at: datetime) -> Context:
-    """Where a private half belongs: in another row, or under another agent, person or time it does not open."""
+    """Name where a private half belongs: in another row, or under another agent, person or time it does not open."""
     detail = sha256(
         fields(
             bound.agent,

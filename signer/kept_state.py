@@ -1,4 +1,4 @@
-"""What an agent's next order is judged on without a read: the state that the last write of this signer left.
+"""State that an agent's next order is judged on without a read: the one that the last write of this signer left.
 
 Nothing is believed of it. An order that is judged on it is signed or judged again on what is read then, and its write
 compares the versions, the rows themselves (`row_stamp.sql`) and the minute. What somebody else wrote in between, by
@@ -36,7 +36,7 @@ type _Place = tuple[str, int | None]
 
 
 class Since(msgspec.Struct, frozen=True):
-    """What this process knows of the database's time since a read of it, by two moments of its own clock."""
+    """The database's time, as far as this process knows it since a read, by two moments of its own clock."""
 
     read: datetime
     began: float
@@ -75,7 +75,7 @@ class KeptStates:
         return len(self._kept)
 
     def of(self, attempt: SigningAttempt) -> State | None:
-        """What this order may be judged on; None where it must be read."""
+        """Find what this order may be judged on; None where it must be read."""
         if not is_plain(attempt) or (kept := self._kept.get(attempt.ref)) is None:
             return None
         state, place = kept
@@ -124,7 +124,7 @@ class KeptStates:
 
 
 def is_plain(attempt: SigningAttempt) -> bool:
-    """Whether an agent's own token asks for a signature over one order that takes no slot, coin or reference."""
+    """Say whether an agent's own token asks for a signature over one order that takes no slot, coin or reference."""
     draft, wanted = attempt.draft, attempt.draft.nonce
     return (
         isinstance(attempt.call.caller, ProvenAgent)
@@ -137,7 +137,7 @@ def is_plain(attempt: SigningAttempt) -> bool:
 
 
 def goes_with(attempt: SigningAttempt, other: SigningAttempt) -> bool:
-    """Whether two plain orders of one agent are judged on the same facts and written under the same guard."""
+    """Say whether two plain orders of one agent are judged on the same facts and written under the same guard."""
     mine, others = attempt.call.caller, other.call.caller
     return (
         is_plain(attempt)
@@ -151,7 +151,7 @@ def goes_with(attempt: SigningAttempt, other: SigningAttempt) -> bool:
 
 
 def after(facts: Facts, records: Sequence[Record]) -> Facts:
-    """What is so once these signatures are written, but for the version: one write moves that by one."""
+    """Tell what is so once these signatures are written, but for the version: one write moves that by one."""
     spend = dict(facts.spend)
     minutes, hours, highest = dict(facts.minutes), dict(facts.hours), facts.highest_nonce
     minute, hour = (int(one.timestamp()) for one in (clock.minute_of(facts.now), hour_of(facts.now)))

@@ -39,14 +39,14 @@ class Slot(msgspec.Struct, frozen=True):
 
 
 class Charge(msgspec.Struct, frozen=True):
-    """What a slot counts of one asset, and in which hour's bucket; under the names of `custody/policies/parts.py`."""
+    """The amount a slot counts of an asset, and in which hour's bucket; named as in `custody/policies/parts.py`."""
 
     amount: str
     hour: datetime
 
 
 class PsbtQuestion(msgspec.Struct, frozen=True):
-    """Which account a PSBT is of, which transaction it signs, and which coins that spends."""
+    """The account a PSBT is of, the transaction it signs, and the coins that spends."""
 
     account: str
     unsigned_txid: bytes
@@ -104,7 +104,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
-    """What the read needs to know of an order."""
+    """All that the read needs to know of an order."""
 
     ref: AgentRef
     family: str
@@ -123,7 +123,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NonceRow(NamedTuple):
-    """Which nonce an order wants: the SQL type `nonce_request`."""
+    """The nonce an order wants: the SQL type `nonce_request`."""
 
     chain: int | None
     pending: int | None
@@ -270,7 +270,7 @@ RECORD_FIELDS = Record.__struct_fields__[:-1]
 
 
 class GuardRow(NamedTuple):
-    """What the write compares: the SQL type `sign_guard`."""
+    """All that the write compares: the SQL type `sign_guard`."""
 
     incarnation: str
     epoch: int | None
@@ -319,7 +319,7 @@ class VoteRow(NamedTuple):
 
 
 class Voters(msgspec.Struct, frozen=True):
-    """Whose votes an order is signed under: people, the MACs of their memberships, keys; and the vote given now."""
+    """The votes that an order is signed under: people, the MACs of their memberships, keys; and the vote given now."""
 
     users: list[str]
     macs: list[bytes]
@@ -348,7 +348,7 @@ class ProposalRecord(msgspec.Struct, frozen=True):
 
 
 class Guard(msgspec.Struct, frozen=True):
-    """What must still hold when the record is written: the token's epoch, or the caller's credential; and the approval.
+    """All that must still hold at the write: the token's epoch, or the caller's credential; and the approval.
 
     `claim_user` is the person who approved, if it was one; `claim_comment` what was said with it.
     """
@@ -367,7 +367,7 @@ class Guard(msgspec.Struct, frozen=True):
 
 
 def guard_row(facts: Facts, guard: Guard, stored_bytes: int = 0) -> GuardRow:
-    """What a write compares, as SQL takes it."""
+    """List what a write compares, as SQL takes it."""
     return GuardRow(
         facts.incarnation,
         guard.epoch,
@@ -392,7 +392,7 @@ def guard_row(facts: Facts, guard: Guard, stored_bytes: int = 0) -> GuardRow:
 
 
 class Write(msgspec.Struct, frozen=True):
-    """What was judged together of one agent, mostly one order, as SQL takes it."""
+    """Orders of one agent that were judged together, mostly one, as SQL takes them."""
 
     ref: AgentRef
     row: GuardRow

@@ -66,7 +66,7 @@ def remove(path: Path, versions: Iterable[int]) -> None:
 
 
 def _is_there(path: Path) -> bool:
-    """Whether there is anything at all, a link to nothing too: only a name that is free may get a new key."""
+    """Say whether there is anything at all, a link to nothing too: only a name that is free may get a new key."""
     try:
         path.lstat()
     except FileNotFoundError:

@@ -99,7 +99,7 @@ def row_of(rule: ParsedRule) -> RuleRow:
 def content_of_stored(
     tenant: str, agent: str, incarnation: str, head: tuple[int | None, int | None], version: int, rules: str
 ) -> bytes:
-    """What the MAC of a stored set is made over; Tampered where head, agent and rules do not hang together."""
+    """Encode what the MAC of a stored set is made over; Tampered where head, agent and rules do not hang together."""
     rows = _rows_decoder.decode(rules)
     if head != (version, len(rows)):
         raise Tampered

@@ -1,4 +1,4 @@
-"""What a new set of rules must keep where rules ask for votes: who may add one, and what loosening one needs."""
+"""The bounds on a new set of rules where rules ask for votes: who may add one, and what loosening one needs."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -43,5 +43,5 @@ async def admit(
 
 
 def asks(rules: Sequence[ParsedRule]) -> bool:
-    """Whether a set has a rule about votes, enabled or not."""
+    """Say whether a set has a rule about votes, enabled or not."""
     return any(rule.type == TYPE for rule in rules)

@@ -1,4 +1,4 @@
-"""What tenants have and wrote, as the signer knows it: counted before an act, in memory, without a round trip.
+"""A count of what tenants have and wrote, as the signer knows it: before an act, in memory, without a round trip.
 
 The database's figures are read when a tenant is first heard of, and again while they are active; in between the signer
 adds what it does itself. So one signer is exact, and of several each may pass a quota by what the others did since it
@@ -57,7 +57,7 @@ class _Figures:
 
 
 class Held:
-    """What an act has counted already; given back unless it was done."""
+    """The amounts an act has counted already; given back unless it was done."""
 
     def __init__(self, amounts: dict[str, int]) -> None:
         self.back = amounts
@@ -142,10 +142,10 @@ class TenantQuotas:
 
 
 def rules_bytes(rules: tuple[ParsedRule, ...]) -> int:
-    """What a set counts, as `rules_bytes` of the database counts it."""
+    """Count a set's bytes as `rules_bytes` of the database does."""
     return sum(stored_bytes(rule.id, stored_type(rule), rule.config) for rule in rules)
 
 
 def stored_bytes(rule_id: str, kind: str, config: str) -> int:
-    """What one stored rule counts."""
+    """Count one stored rule's bytes."""
     return len(rule_id.encode()) + len(kind) + len(config.encode())

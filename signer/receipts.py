@@ -187,6 +187,6 @@ def _replaced(row: Any) -> str | None:
 
 
 def _by(row: Any) -> str:
-    """Who acted, as it is named under the MAC: a key or app client names itself."""
+    """Name who acted, as the MAC has it: a key or app client names itself."""
     prefix = {"agent": "agent:", "user": "user:"}.get(row["actor_type"], "")
     return f"{prefix}{row['actor_id']}"

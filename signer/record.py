@@ -1,4 +1,4 @@
-"""What is written about a judged order: pure translation from verdict and signature to ledger, audit and events."""
+"""The record of a judged order: pure translation from verdict and signature to ledger, audit and events."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
@@ -59,12 +59,12 @@ def hour_of(moment: datetime) -> datetime:
 
 
 def in_window(now: datetime, hour: datetime, *, hours: int) -> bool:
-    """Whether a bucket counts in a rolling window, with the edges of the statement that sums."""
+    """Say whether a bucket counts in a rolling window, with the edges of the statement that sums."""
     return hour >= hour_of(now - timedelta(hours=hours))
 
 
 def counted_rates(now: datetime, queued_at: datetime) -> tuple[bool, bool]:
-    """Whether an order is among those of the last hour and of the last day, with the edges of that same statement."""
+    """Say whether an order is among those of the last hour and of the last day, with that statement's edges."""
     return queued_at >= last_hour(now), queued_at >= hour_of(now - timedelta(hours=24))
 
 
@@ -87,7 +87,7 @@ class _Texts(msgspec.Struct, frozen=True):
 
 
 class _Release(msgspec.Struct, frozen=True, kw_only=True):
-    """What the record has of a signature; the defaults are those of an order without one."""
+    """The record's part about a signature; the defaults are those of an order without one."""
 
     nonce: int | None = None
     coins: tuple[tuple[bytes, int], ...] = ()
@@ -119,7 +119,7 @@ class _NonceSlot(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Wait(msgspec.Struct, frozen=True):
-    """What the record has of an approval that is waited for."""
+    """The record's part about an approval that is waited for."""
 
     approval: str | None = None
     mac: bytes | None = None
@@ -137,7 +137,7 @@ def why_votes(verdict: Verdict) -> str:
 
 
 def signed_outcome(judged: Judged, produced: Produced) -> Signed:
-    """What a caller will get, once it is committed."""
+    """Make what a caller will get, once it is committed."""
     claim, draft, subject = judged.attempt.claim, judged.attempt.draft, judged.decoded.subject
     return Signed(
         tx_id=judged.attempt.tx_id,
@@ -193,7 +193,7 @@ def of_signed(
 
 
 def counted_before(draft: Draft, facts: Facts) -> Mapping[str, Charge]:
-    """What the ledger has of this very spend already: of the slot that it takes over, or of the same transaction."""
+    """Find what the ledger has of this very spend already: of the slot it takes over, or of the same transaction."""
     if (slot := taken_over(draft, facts.slot)) is not None:
         return slot.charges
     if facts.psbt is not None and facts.psbt.counted is not None:
@@ -266,7 +266,7 @@ def approval_content(  # noqa: PLR0913, PLR0917 - everything that must not chang
     digest: bytes,
     authorization: str | None,
 ) -> bytes:
-    """What the MAC of a queued order is made over."""
+    """Encode what the MAC of a queued order is made over."""
     return fields("approval", tenant, agent, incarnation, tx_id, approval_id, digest, *_said(authorization))
 
 
@@ -300,7 +300,7 @@ def signed_content(  # noqa: PLR0913 - everything that a receipt states
     votes: str | None = None,
     authorization: str | None = None,
 ) -> bytes:
-    """What the MAC of a signed order's record is made over; `by` is who acted, as the audit row names them."""
+    """Encode what a signed order's MAC is made over; `by` is who acted, as the audit row names them."""
     # Appended only where there are some: what was signed before there were votes has the content that it had.
     voted = fields("votes", votes) if votes is not None else b""
     return (
@@ -344,7 +344,7 @@ def _texts(judged: Judged) -> _Texts:
 
 
 def _moved(judged: Judged) -> str | None:
-    """What the order moves by itself, for those who look at it later: the ledger counts more where it takes a slot."""
+    """Note what the order moves by itself, for those who look later: the ledger counts more where it takes a slot."""
     amounts = kept(moved(judged.decoded.subject))
     return _text({asset: str(amount) for asset, amount in amounts.items()}) if amounts else None
 
@@ -359,7 +359,7 @@ def _refused_texts(judged: Judged) -> _Texts:
 
 
 def _stated(judged: Judged, texts: _Texts, produced: Produced, replaces: str | None, budgets: str) -> bytes:
-    """What a receipt states later of an order that is signed now."""
+    """Encode what a receipt states later of an order that is signed now."""
     attempt, draft = judged.attempt, judged.attempt.draft
     return signed_content(
         tenant=attempt.ref.tenant,

@@ -61,7 +61,7 @@ async def replace(
 
 
 async def stored(signer: Signer, ref: AgentRef, order: object, tx_id: str) -> Replaced | None:
-    """What a queued order replaces, if it replaces something; as it is now, for time has gone by."""
+    """Read what a queued order replaces, if it replaces something; as it is now, for time has gone by."""
     if not isinstance(order, EvmReplacement):
         return None
     row = await _read(signer, ref, order.replaces, tx_id)

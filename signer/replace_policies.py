@@ -55,7 +55,7 @@ _PUT_BREAK = "SELECT put_break($1, $2, $3, $4, $5)"
 
 
 class _Change(msgspec.Struct, frozen=True):
-    """What is asked for, and the vote that came with it."""
+    """The change asked for, and the vote that came with it."""
 
     agent: str
     call: Call[Asker]
@@ -68,7 +68,7 @@ class _Change(msgspec.Struct, frozen=True):
 
 
 class _ByIntent(msgspec.Struct, frozen=True):
-    """What an intent makes of the set, against which version, and how it is claimed."""
+    """An intent's change of the set, the version it is against, and how it is claimed."""
 
     made: Callable[[tuple[ParsedRule, ...]], tuple[ParsedRule, ...]]
     version: int
@@ -83,7 +83,7 @@ class _Ballot(msgspec.Struct, frozen=True):
     waiting: datetime | None = None
 
     def outcome(self, old: tuple[ParsedRule, ...], rules: list[PolicyRule]) -> Outcome:
-        """What the caller is told once the set is written."""
+        """Make what the caller is told once the set is written."""
         return rules if self.tally is None else PoliciesVoted(*counts(old, self.tally.votes), self.tally.given, rules)
 
 
@@ -324,7 +324,7 @@ async def _keep_vote(
 
 
 def _keeps_quorum(signer: Signer, old: tuple[ParsedRule, ...], new: tuple[ParsedRule, ...]) -> None:
-    """What could drop the rule, or what it stands on, would make its votes worth nothing."""
+    """Refuse what could drop the rule, or what it stands on: its votes would be worth nothing."""
     if (what := loosened(old, new, empty_policy=signer.empty_policy)) is not None:
         raise QuorumNeeded(
             f"While an approval-quorum rule is enabled, policies may only be tightened. {what} Send the set with votes "

@@ -96,7 +96,7 @@ class Heads:
             self._compact()
 
     def had_quorum(self, tenant: str, agent: str, incarnation: str) -> bool:
-        """Whether an agent ever had a rule about votes, as far as this signer knows."""
+        """Say whether an agent ever had a rule about votes, as far as this signer knows."""
         return (tenant, agent, incarnation) in self._quorum
 
     def by_tenant(self, of: Sealed) -> dict[str, dict[tuple[str, str], int]]:

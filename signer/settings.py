@@ -1,4 +1,4 @@
-"""What the signer reads from its environment, once."""
+"""The signer's settings, read from its environment once."""
 
 import os
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from custody.worker.settings import WorkerSettings
 
 
 class ImportFlags(msgspec.Struct, frozen=True):
-    """Whether private keys may be imported at all, into agents of tenants, and into people's own wallets."""
+    """Permission to import private keys at all, into agents of tenants, and into people's own wallets."""
 
     any: bool = False
     vault: bool = False

@@ -45,7 +45,7 @@ def _waiter(
     message: SignOrder,
     attempt: Callable[[], SigningAttempt],
 ) -> Waiter | None:
-    """What may be taken along by an order that has the turn before; the rest is not even read for it."""
+    """Offer what may be taken along by an order that has the turn before; the rest is not even read for it."""
     plain = isinstance(call.caller, ProvenAgent) and call.authorization is None
     return Waiter(attempt) if plain and signer.kinds.of(message.question.request).second_reader is None else None
 

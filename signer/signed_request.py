@@ -1,4 +1,4 @@
-"""What an authorisation says, read before the agent's set is known: the request that was signed must be this order's.
+"""The reading of an authorisation before the agent's set is known: the request that was signed must be this order's.
 
 The api passes the raw body on, and the order is read from it once more: the api could put another order beside a good
 signature, and a hash of the body would not tell. Reading takes its turn like that of any order.
@@ -75,7 +75,7 @@ class Evidence(msgspec.Struct, frozen=True):
 
 
 def read(call: Call[ProvenAgent] | Call[ProvenSession], ref: AgentRef, message: _Message) -> Evidence | None:
-    """What came with an order, or None where nothing did; raises Invalid for what no honest api sends."""
+    """Read what came with an order, or None where nothing did; raises Invalid for what no honest api sends."""
     shown = call.authorization
     if shown is None:
         return None
@@ -110,7 +110,7 @@ def _shows_one(one: ShownSigner) -> bool:
 
 
 def _is_of(shown: Authorization, ref: AgentRef, message: _Message) -> bool:
-    """Whether the request that was signed is the one of this message: its route, this agent, and the same order."""
+    """Say whether the request that was signed is the one of this message: its route, this agent, and the same order."""
     order, named = _order_of(message)
     route = _ROUTES[type(order)]
     try:

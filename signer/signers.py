@@ -171,7 +171,7 @@ async def revoke(signer: Signer, message: RevokeSigner, call: Call[ProvenSession
 
 
 def credential_place(tenant: str, signer: str, incarnation: str) -> Context:
-    """Where the credential of a signer belongs."""
+    """Name where the credential of a signer belongs."""
     return Context(tenant, "signer", signer, CREDENTIAL, incarnation)
 
 

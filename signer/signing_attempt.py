@@ -99,7 +99,7 @@ class Judged(msgspec.Struct, frozen=True):
 
     @property
     def left(self) -> Left | None:
-        """What this order leaves of the narrowest rate limit, if one was evaluated."""
+        """The rest this order leaves of the narrowest rate limit, if one was evaluated."""
         found = [left for rule in self.rules.rules if rule.enabled and (left := rule.terms.left(self.against))]
         return min(found, key=lambda left: left.remaining, default=None)
 
@@ -123,7 +123,7 @@ type Step = ToWrite | Answered[Outcome]
 
 
 class Way(ABC):
-    """How an order came: who may act that way, and what each verdict comes to.
+    """The way an order came: who may act that way, and what each verdict comes to.
 
     The values are those of an order that nobody decided before; `signer/direct.py` has the plainest way.
     """

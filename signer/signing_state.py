@@ -1,4 +1,4 @@
-"""What an order is judged and signed with: all that its path reads of a running signer."""
+"""The means an order is judged and signed with: all that its path reads of a running signer."""
 
 from dataclasses import dataclass, field
 from typing import Literal

@@ -1,4 +1,4 @@
-"""What signing an order would come to: the same draft, build and verdict, and nothing written.
+"""The trial of signing an order: the same draft, build and verdict, and nothing written.
 
 No key is opened, no rate counted, no nonce taken. Everything that refuses an order before a policy judges it refuses
 the question too, with the same error.

@@ -1,4 +1,4 @@
-"""What the signer says of itself: its public keys, and how it is."""
+"""The signer's word on itself: its public keys, and how it is."""
 
 from custody.protocol.common import Health, KeySet, PublicKeys, Status
 from custody.protocol.frames import VERSION

@@ -1,4 +1,4 @@
-"""Which function carries out which command; who may send it stands above the command itself."""
+"""The function that carries out each command; who may send it stands above the command itself."""
 
 from custody.protocol.common import PublicKeys, Status
 from custody.protocol.signer.agents import (

@@ -38,7 +38,7 @@ class Taken(NamedTuple):
 
 
 def signs(step: object) -> bool:
-    """Whether this writes one signature and nothing else."""
+    """Say whether this writes one signature and nothing else."""
     return isinstance(step, ToWrite) and isinstance(step.outcome, Signed) and not step.more and step.tally is None
 
 

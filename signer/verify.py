@@ -64,7 +64,7 @@ _ABSENT = (
 
 
 class Report(msgspec.Struct, frozen=True):
-    """What was found."""
+    """The findings."""
 
     seals: Held
     older_than_seen: int
@@ -72,7 +72,7 @@ class Report(msgspec.Struct, frozen=True):
 
     @property
     def well(self) -> bool:
-        """Whether everything held. What is merely older is the operator's to judge."""
+        """Say whether everything held. What is merely older is the operator's to judge."""
         return not self.seals.broken and not self.absent
 
 
@@ -91,7 +91,7 @@ async def look(given: Settings) -> Report:
 
 
 async def _absent(pool: db.Pool) -> dict[str, int]:
-    """What should be there and is not."""
+    """Count what should be there and is not."""
     absent: Counter[str] = Counter()
     for row in await pool.fetch(_TENANTS):
         async with pool.acquire() as connection, connection.transaction(readonly=True):
@@ -102,7 +102,7 @@ async def _absent(pool: db.Pool) -> dict[str, int]:
 
 
 async def _older(pool: db.Pool, given: Settings) -> int:
-    """How many agents have rules or signers older than the signer of this state folder has seen."""
+    """Count the agents with rules or signers older than the signer of this state folder has seen."""
     older: set[tuple[str, str]] = set()
     heads = Heads(given.worker.home / "signer" / "heads.log")
     heads.look()

@@ -35,13 +35,13 @@ _read_ballots = msgspec.json.Decoder(list[Ballot]).decode
 def key_content(  # noqa: PLR0913 - everything that a key is
     tenant: str, key: str, user: str, rp_id: str, credential_id: str, public_key: bytes, *, revoked: bool
 ) -> bytes:
-    """What the MAC of an approver's key is made over."""
+    """Encode what the MAC of an approver's key is made over."""
     standing = "revoked" if revoked else "active"
     return fields("approver-key", tenant, key, user, rp_id, credential_id, public_key, standing)
 
 
 def revoked_name(tenant: str, public_key: bytes) -> str:
-    """How a revoked key is noted: by what it is, so that it stays revoked under any other id."""
+    """Name a revoked key by what it is, so that it stays revoked under any other id."""
     return f"{tenant}/{fingerprint(public_key)}"
 
 

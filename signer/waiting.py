@@ -25,7 +25,7 @@ class Waiting:
         self._waiting: dict[AgentRef, list[Waiter]] = {}
 
     def __len__(self) -> int:
-        """How many wait, of all agents."""
+        """Count those who wait, of all agents."""
         return sum(map(len, self._waiting.values()))
 
     @contextmanager

@@ -41,7 +41,7 @@ class WriteBatches:
         self._waiting: deque[_Waiting] = deque()
 
     def __len__(self) -> int:
-        """How many wait for a statement to end."""
+        """Count those who wait for a statement to end."""
         return len(self._waiting)
 
     async def write(self, what: Write) -> str:

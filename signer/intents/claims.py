@@ -1,4 +1,4 @@
-"""How the change of an intent's resource claims the intent."""
+"""The claim on an intent by the change of its resource."""
 
 from typing import Any, Protocol
 
@@ -6,7 +6,7 @@ import msgspec
 
 
 class StaleState(Exception):
-    """What the intent was authorised against has changed since."""
+    """The state the intent was authorised against has changed since."""
 
 
 class Claimed(Protocol):

@@ -1,4 +1,4 @@
-"""What a person says of an intent, and the end of one that nobody decided.
+"""People's decisions on an intent, and the end of one that nobody decided.
 
 Each step takes the intent's row by the MAC of the state that was read, behind the agent's row where there is an agent:
 of two steps at once the second finds another state.
@@ -81,7 +81,7 @@ class Agent(msgspec.Struct, frozen=True):
     named: bytes
 
     def baseline(self, kind: str) -> str:
-        """What an intent of this type must find unchanged when it is carried out."""
+        """Name what an intent of this type must find unchanged when it is carried out."""
         if kind in POLICY:
             return f"policies:{self.policy_version}"
         if kind == "quorum_update":

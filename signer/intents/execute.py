@@ -160,7 +160,7 @@ def _executed(intent_id: str, outcome: object) -> IntentExecuted:
 
 
 def _replayed(intent_id: str, answer: bytes) -> Executed:
-    """What the same request was answered; an order's own answer is kept with the order."""
+    """Read what the same request was answered; an order's own answer is kept with the order."""
     found = _decode(answer)
     return found if isinstance(found, IntentExecuted | AskNode) else _executed(intent_id, found)
 
@@ -198,7 +198,7 @@ async def _change(signer: Signer, call: Call[ProvenSession], intent_id: str, pay
 async def _rename(
     signer: Signer, call: Call[ProvenSession], intent: Sealed, payload: WalletUpdate, claimed: Claimed
 ) -> None:
-    """What people and platforms call the agent, unless somebody changed any of it meanwhile."""
+    """Change what people and platforms call the agent, unless somebody changed any of it meanwhile."""
     async with acting(signer, call) as connection:
         agent = await agent_of(connection, intent)
         if agent is None or agent.baseline(intent.type) != intent.baseline:
@@ -236,7 +236,7 @@ async def _ask(signer: Signer, call: Call[ProvenSession], intent_id: str, payloa
 
 
 async def finish(signer: Signer, message: FinishIntent, call: Call[ProvenSession]) -> IntentMoved:
-    """What a node answered."""
+    """Record what a node answered."""
     moved, tenant = IntentMoved(message.id), call.caller.tenant
     result: dict[str, Any] = (
         {"code": "node_failed", "message": message.problem or "The node did not answer."}

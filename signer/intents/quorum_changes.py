@@ -33,6 +33,6 @@ async def carry_out(
 
 
 def _given(payload: QuorumUpdate) -> dict[str, Any]:
-    """What the payload says of the quorum, by the names of the direct routes."""
+    """Read what the payload says of the quorum, by the names of the direct routes."""
     fields = msgspec.to_builtins(payload)
     return {name: value for name, value in fields.items() if name not in {"action", "quorumId"} and value is not UNSET}

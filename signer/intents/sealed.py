@@ -1,4 +1,4 @@
-"""What an intent's MAC is over: all that decides whether and how it is carried out."""
+"""The content of an intent's MAC: all that decides whether and how it is carried out."""
 
 from collections.abc import Mapping
 from datetime import datetime

@@ -40,7 +40,7 @@ async def read(signer: SigningState, connection: Any, tenant: str, intent_id: st
 
 
 def opened(signer: SigningState, tenant: str, row: Any) -> Sealed:
-    """What a row says, if it is what the signer wrote."""
+    """Read what a row says, if it is what the signer wrote."""
     intent = Sealed.of(tenant, row)
     try:
         signer.sealer.check_mac(row["mac"], INTENT_MAC, tenant, intent.content)
@@ -104,7 +104,7 @@ def step(
 
 
 def told(intent: Sealed) -> dict[str, Any]:
-    """What the log is told of each step."""
+    """Name what the log is told of each step."""
     said = {"intentType": intent.type, "digest": intent.digest.hex()}
     return said if intent.agent is None else {"agentId": intent.agent, **said}
 

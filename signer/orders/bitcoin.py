@@ -29,7 +29,7 @@ from signer.wallets.bitcoin import BITCOIN_KEYS
 
 
 class PsbtDecoded(Decoded, frozen=True, kw_only=True):
-    """What the PSBT does, proven."""
+    """The effects of the PSBT, proven."""
 
     spend: Spend
     address: str
@@ -138,7 +138,7 @@ PSBT = PsbtKind()
 def _proven(
     parsed: Psbt, scope: WalletScope, public_key: bytes, chain_code: bytes, bounds: Bounds | None
 ) -> tuple[Spend, str]:
-    """What a PSBT does, and the address of its scope."""
+    """Prove what a PSBT does, and find its scope's address."""
     account = Account(public_key, chain_code)
     address = address_of(script_of(scope.address_type, child(account, scope.change, scope.index)), scope.network)
     return prove(parsed, scope, account, bounds), address or ""

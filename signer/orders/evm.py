@@ -51,7 +51,7 @@ _LEAST_GAS = 21_000
 
 
 class Fees(msgspec.Struct, frozen=True):
-    """What a transaction may cost, in wei but for the gas limit."""
+    """The most a transaction may cost, in wei but for the gas limit."""
 
     gas_limit: int
     max_fee: int
@@ -70,7 +70,7 @@ class EvmDraft(Draft, frozen=True, kw_only=True):
 
 
 class EvmDecoded(Decoded, frozen=True, kw_only=True):
-    """What the transaction does, at these fees."""
+    """The effects of the transaction, at these fees."""
 
     fees: Fees
 
@@ -94,7 +94,7 @@ class EvmTransactionKind(OrderKind[EvmOrder, EvmDraft, EvmDecoded, EvmFinal, coi
         return checked(order, prepared, inputs.chains)
 
     def effects(self, draft: EvmDraft, facts: Facts) -> EvmDecoded:
-        """What the call does, and what it may cost at most."""
+        """Decode what the call does, and what it may cost at most."""
         return decoded(draft, facts, _fees(draft))
 
     def finish(self, draft: EvmDraft, decoded: EvmDecoded, facts: Facts) -> EvmFinal:
@@ -154,7 +154,7 @@ def checked(order: EvmOrder, prepared: EvmPrepared | None, chains: ChainTable, r
 
 
 def decoded(draft: EvmDraft, facts: Facts, fees: Fees) -> EvmDecoded:
-    """What the call does to this wallet, with the fee as one of its effects."""
+    """Decode what the call does to this wallet, with the fee as one of its effects."""
     us, chain = facts.address.lower(), draft.chain
     effects, calls = calldata.decode(draft.to, draft.amount, draft.calldata, chain.id, us)
     fee = Effect("fee", EVM_NATIVE, fees.gas_limit * fees.max_fee, from_=us, label="at most")
@@ -192,7 +192,7 @@ def signed(final: EvmFinal, key: coincurve.PrivateKey) -> Produced:
 
 
 def signed_effects(row: Mapping[str, Any], address: str) -> tuple[Effect, ...]:
-    """What the signed bytes of a row do, the fee among it; their signature must be this address's."""
+    """Read what the signed bytes of a row do, the fee among it; their signature must be this address's."""
     found = read_signed(row["signed_bytes"])
     transaction = found.transaction
     place = (found.sender, found.hash, transaction.chain_id, transaction.nonce)

@@ -42,7 +42,7 @@ class CallsDraft(Draft, frozen=True, kw_only=True):
 
 
 class CallsDecoded(Decoded, frozen=True, kw_only=True):
-    """What each of them does."""
+    """The effects of each of them."""
 
     parts: tuple[EvmDecoded, ...]
 
@@ -92,7 +92,7 @@ class EvmCallsKind(OrderKind[CallsOrder, CallsDraft, CallsDecoded, CallsFinal, c
         )
 
     def effects(self, draft: CallsDraft, facts: Facts) -> CallsDecoded:
-        """What all of them do together."""
+        """Decode what all of them do together."""
         parts = tuple(evm.EVM_TRANSACTION.effects(part, facts) for part in draft.parts)
         subjects = tuple(part.subject for part in parts)
         fee = Effect(
@@ -149,7 +149,7 @@ EVM_CALLS = EvmCallsKind()
 
 
 def _prepared(inputs: Inputs, number: int) -> list[EvmPrepared | None]:
-    """What a node said for each call."""
+    """Find what a node said for each call."""
     given = inputs.prepared
     if not isinstance(given, CallsPrepared) or len(given.gas_limits) != number:
         return [None] * number

@@ -57,7 +57,7 @@ class EvmReplacementKind(OrderKind[EvmReplacement, ReplacementDraft, EvmDecoded,
         return ReplacementDraft(**msgspec.structs.asdict(draft), replaced=replaced)
 
     def effects(self, draft: ReplacementDraft, facts: Facts) -> EvmDecoded:
-        """What the payment does, at the raised fees."""
+        """Decode what the payment does, at the raised fees."""
         _check_replaceable(draft.replaced, facts)
         return decoded(draft, facts, _raised_fees(draft))
 

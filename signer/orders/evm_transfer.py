@@ -40,7 +40,7 @@ class EvmTransferKind(OrderKind[TransferOrder | EvmTransfer, EvmDraft, EvmDecode
         return msgspec.structs.replace(draft, action=transfer.action)
 
     def effects(self, draft: EvmDraft, facts: Facts) -> EvmDecoded:
-        """What the payment does; a token's must be listed with its bounds."""
+        """Decode what the payment does; a token's must be listed with its bounds."""
         token = draft.action.token if draft.action else None
         if token is not None and token == facts.address:
             raise BadToken("token is this agent's own wallet, which is no contract; for the coin send `native`.")

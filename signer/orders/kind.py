@@ -1,4 +1,4 @@
-"""What every kind of order does on its way to a signature, and the data that goes from step to step.
+"""The steps of every kind of order on its way to a signature, and the data that goes from step to step.
 
 `check` looks at the order alone, `effects` says what its bytes do, `finish` fixes what only a signed order needs, and
 `sign` makes the signature. They ask nobody, and only `sign` sees a key. `evaluate` calls them in this order.
@@ -37,7 +37,7 @@ class Replaced(msgspec.Struct, frozen=True):
 
 
 class Inputs(msgspec.Struct, frozen=True):
-    """What an order is checked with: the chains, what a node suggested, and what is known of its past."""
+    """All that an order is checked with: the chains, what a node suggested, and what is known of its past."""
 
     chains: ChainTable
     prepared: Prepared | None = None
@@ -48,7 +48,7 @@ class Inputs(msgspec.Struct, frozen=True):
 
 
 class NonceRequest(msgspec.Struct, frozen=True):
-    """Which nonce an order wants, on a chain that numbers a wallet's transactions."""
+    """The nonce an order wants, on a chain that numbers a wallet's transactions."""
 
     chain_id: int
     pending: int | None
@@ -83,7 +83,7 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Decoded(msgspec.Struct, frozen=True, kw_only=True):
-    """What the order does, which is what the policies judge; `fee` is one of its effects."""
+    """The effects of the order, which are what the policies judge; `fee` is one of them."""
 
     subject: Subject
     fee: Effect | None
@@ -159,7 +159,7 @@ class OrderKind[Order, Checked: Draft, Read: Decoded, Fixed: Final, Key](Protoco
 
     @abstractmethod
     def signed_effects(self, row: Mapping[str, Any], address: str) -> tuple[Effect, ...]:
-        """What was signed does, read from a stored order alone.
+        """Read the signed effects from a stored order alone.
 
         Raises Tampered, Invalid or ValueError unless its signature is that address's, over just that order.
         """
@@ -193,5 +193,5 @@ def text_of(order: msgspec.Struct) -> str:
 
 
 def digest_of(kind: str, content: bytes) -> bytes:
-    """What an approver sees and confirms: of the caller's order, never of what a node suggested."""
+    """Hash what an approver sees and confirms: the caller's order, never what a node suggested."""
     return hashlib.sha256(b"custody-order-v1:" + kind.encode() + b":" + content).digest()

@@ -45,7 +45,7 @@ def _of(transaction: Transaction) -> tuple[Any, ...]:
 
 
 def _coin(psbt: Psbt, place: int, one: PsbtInput) -> tuple[_Coin, bytes | None, _Coin]:
-    """What the previous transaction says of an input's coin, that transaction's id, and what is said beside it."""
+    """Read what the previous transaction says of an input's coin, that transaction's id, and what is said beside it."""
     txid, made = one.previous if one.previous is not None else (None, None)
     beside = one.witness_utxo
     return (

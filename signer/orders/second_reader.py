@@ -1,4 +1,4 @@
-"""When a second reader looks: after the order was checked, and before anything is judged, kept or signed.
+"""The moment a second reader looks: after the order was checked, and before anything is judged, kept or signed.
 
 A plain transaction has none: its bytes are built here from fields.
 """

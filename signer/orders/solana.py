@@ -79,7 +79,7 @@ class SolanaTransactionKind(OrderKind[SolanaOrder, SolanaDraft, Decoded, SolanaF
         )
 
     def effects(self, draft: SolanaDraft, facts: Facts) -> Decoded:
-        """What the instructions do, which must be what the caller says."""
+        """Decode what the instructions do, which must be what the caller says."""
         order, chain = draft.order, draft.chain
         subject = solana_effects.subject_of(draft.parsed, facts.address, chain.id, caip2(chain), order.to)
         if draft.broadcast:

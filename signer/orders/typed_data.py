@@ -53,7 +53,7 @@ class TypedDataKind(OrderKind[TypedDataOrder, TypedDataDraft, Decoded, TypedData
         )
 
     def effects(self, draft: TypedDataDraft, facts: Facts) -> Decoded:
-        """What the signed document lets others do with this wallet's money."""
+        """Decode what the signed document lets others do with this wallet's money."""
         return Decoded(subject=typed_effects.subject_of(draft.document, facts.address), fee=None)
 
     def finish(self, draft: TypedDataDraft, decoded: Decoded, facts: Facts) -> TypedDataFinal:

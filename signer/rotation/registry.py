@@ -39,7 +39,7 @@ _BEFORE = re.compile(r"(\w+)-before:[1-9][0-9]*")
 
 
 def context_of(row: Row) -> Context:
-    """Where a sealed value belongs; Tampered for one that belongs nowhere."""
+    """Name where a sealed value belongs; Tampered for one that belongs nowhere."""
     kind, detail = row["owner_kind"], ""
     before = _BEFORE.fullmatch(row["purpose"]) if kind == "agent" else None
     if (before[1] if before else row["purpose"]) not in PURPOSES.get(kind, ()):
@@ -62,7 +62,7 @@ def context_of(row: Row) -> Context:
 
 
 def import_place(row: Row) -> Context:
-    """Where the private half of an import session belongs."""
+    """Name where the private half of an import session belongs."""
     if row["import_agent"] is None:
         raise Tampered
     user = str(row["user_id"]) if row["user_id"] else None
@@ -79,7 +79,7 @@ def import_place(row: Row) -> Context:
 
 
 def _fits(value: bytes, row: Row, context: Context) -> bool:
-    """Whether a key is the one of the address or id beside it."""
+    """Say whether a key is the one of the address or id beside it."""
     if context.owner_kind == "agent":
         return bool(address_of(context.purpose.partition("-before:")[0], value) == row["address"])
     if context.owner_kind == "token_key":

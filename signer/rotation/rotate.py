@@ -138,7 +138,7 @@ async def _nothing_older(signer: Signer, connection: Any, version: int) -> None:
 
 
 async def _nothing_that_ends(signer: Signer, connection: Any, version: int) -> None:
-    """What nobody can make again: identity ends it where the operator says so."""
+    """Refuse over what nobody can make again: identity ends it where the operator says so."""
     for table, what in ((end.table, end.what) for end in ENDS if end.table is not None):
         if count := sum(await _older(signer, connection, table)):
             raise KeysInUse(f"There are {count} {what}, of an older version. {_AT_ONCE}")

@@ -84,7 +84,7 @@ def best_of(exchanges: Iterable[Exchange]) -> examples.Kept:
 
 
 def _is_own(place: Place, status: str) -> bool:
-    """Whether an answer that is no success has more to it than every refusal has."""
+    """Say whether an answer that is no success has more to it than every refusal has."""
     schema = place.operation["responses"].get(status, {}).get("content", {}).get(JSON, {}).get("schema", _REFUSAL)
     return int(status) >= 400 and schema != _REFUSAL
 
@@ -171,7 +171,7 @@ def _json(value: Any) -> str:
 
 
 def still_fitting(before: examples.Kept, new: examples.Kept) -> examples.Kept:
-    """What there was, as far as the contract takes it, and what is new beside it."""
+    """Join what there was, as far as the contract takes it, and what is new beside it."""
     of = {place.operation["operationId"]: place for place in places().values()}
     for name, body in before.bodies.items():
         if name in of and misfit(of[name], _media_of_body(of[name]), body, in_plain=True) is None:

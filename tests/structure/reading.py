@@ -1,4 +1,4 @@
-"""How much a stranger reads to audit a worker, with all our own modules that it imports: `make check` prints it."""
+"""The amount a stranger reads to audit a worker, with all our own modules that it imports: `make check` prints it."""
 
 import sys
 

@@ -15,7 +15,7 @@ SENT = re.compile(rf"\bmake ({'|'.join(TARGETS)})\b|\bscripts/[a-z]")
 
 
 def docstrings(tree: ast.AST) -> Iterator[ast.AST]:
-    """What developers read, in a checkout; that of a class is a message, where the class is a refusal."""
+    """Find what developers read, in a checkout; that of a class is a message, where the class is a refusal."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.FunctionDef | ast.AsyncFunctionDef):
             match node.body:

@@ -10,7 +10,7 @@ from tests.fixtures.imports import PACKAGES, ROOT, modules_of
 
 
 def imports(package: str) -> dict[str, set[str]]:
-    """What each module of a package imports of that package, for types too."""
+    """Find what each module of a package imports of that package, for types too."""
     modules = set(modules_of(package))
     return {name: {one for one in _named(_file(name), modules) if one in modules and one != name} for name in modules}
 

@@ -65,7 +65,7 @@ def test_an_absent_setting_stays_unset(service: str) -> None:
 
 @pytest.mark.parametrize("process", READERS)
 def test_an_empty_value_is_as_good_as_none(process: str) -> None:
-    """What every reader makes of a container in which nothing is set."""
+    """Try what every reader makes of a container in which nothing is set."""
     address = {f"SERVICE_DATABASE_URL_{process.upper()}": "postgresql://u:p@h/d"}
     given = environment(UNSET, process) | stages()[process].environment | address
 

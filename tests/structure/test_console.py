@@ -126,7 +126,7 @@ def test_nothing_is_printed_over_the_screen() -> None:
 
 
 def test_every_question_is_asked_the_same_way() -> None:
-    """What is not a question only shows something: nothing in it is confirmed or sent."""
+    """A dialog that is no question only shows something: nothing in it is confirmed or sent."""
     for file in (ROOT / "console/dialogs").glob("*.py"):
         modal = [
             node for node in ast.walk(tree(file)) if isinstance(node, ast.ClassDef) and "ModalScreen" in _kinds(node)

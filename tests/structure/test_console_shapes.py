@@ -192,7 +192,7 @@ def test_every_field_of_every_shape_is_in_some_answer() -> None:
 
 
 class Sample(msgspec.Struct):
-    """What a reader of two fields would be."""
+    """A reader of two fields, as it would be."""
 
     id: str
     votes: int | None

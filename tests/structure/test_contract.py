@@ -1,4 +1,4 @@
-"""What every route and type must say in the contract, so that foreign generators make clients that people read."""
+"""Words every route and type must have in the contract, so that foreign generators make clients that people read."""
 
 import re
 from collections import Counter
@@ -91,7 +91,7 @@ def test_the_device_flow_keeps_the_names_of_its_standards() -> None:
 
 
 def groups(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, dict[str, Any]]]]:
-    """What becomes the fields of one type, or the arguments of one function, of a client: by their names."""
+    """Find what becomes the fields of one type, or the arguments of one function, of a client: by their names."""
     for path, node in nodes(document):
         if isinstance(fields := node.get("properties"), dict) and not path.endswith("/properties"):
             yield path, fields
@@ -100,7 +100,7 @@ def groups(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, dict[str, 
 
 
 def one_name(document: dict[str, Any]) -> list[str]:
-    """Where a client that spells names in its own way would have one of them twice."""
+    """Find where a client that spells names in its own way would have one of them twice."""
     alike = {path: Counter(name.lower().replace("_", "") for name in group) for path, group in groups(document)}
     return [path for path, names in alike.items() if any(count > 1 for count in names.values())]
 

@@ -45,7 +45,7 @@ def rows(page: str, heading: str) -> list[list[str]]:
 
 
 def cited(pattern: str) -> dict[str, Path]:
-    """What is cited, each with one place."""
+    """Find what is cited, each with one place."""
     return {number: file for file, content in sources().items() for number in re.findall(pattern, content)}
 
 
@@ -201,7 +201,7 @@ SAID = {
 
 
 def granted(role: str) -> dict[str, str]:
-    """What a role may do with which table, as the migrations say."""
+    """Read from the migrations what a role may do with which table."""
     found: dict[str, set[str]] = {}
     columns: dict[str, str] = {}
     changed: dict[str, list[str]] = {}

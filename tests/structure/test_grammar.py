@@ -11,14 +11,14 @@ ROOT = Path(__file__).parents[2]
 # Docstrings that begin with a relative clause, and functions named by a bare participle. Neither figure may rise.
 BOUNDS = {
     "api": (0, 0),
-    "custody": (3, 142),
-    "signer": (139, 79),
+    "custody": (3, 142),  # The three are of migrations from before 1.0, which never change.
+    "signer": (0, 79),
     "identity": (0, 0),
     "scheduler": (0, 0),
     "proxy_addon": (0, 0),
     "console": (0, 0),
     "ops": (0, 0),
-    "tests": (29, 640),
+    "tests": (0, 640),
     "bench": (0, 0),
 }
 

@@ -185,7 +185,7 @@ ORDERS: dict[str, tuple[Subject, Facts]] = {
 
 
 def answer(config: bytes, order: str) -> tuple[str, str]:
-    """What the judge makes of an order under the example alone, as the page says it."""
+    """Say what the judge makes of an order under the example alone, in the page's words."""
     rules = parse([msgspec.json.decode(config, type=PolicyRule)], lambda: "example")  # type: ignore[arg-type]
     verdict = judge(rules, *ORDERS[order])
     reason = next((one.reason for one in verdict.results if not one.passed), verdict.results[0].reason)

@@ -1,4 +1,4 @@
-"""What a worker seals or authenticates stands in a registry of the rotation, or nothing would move it on."""
+"""All that a worker seals or authenticates stands in a registry of the rotation, or nothing would move it on."""
 
 import ast
 import importlib

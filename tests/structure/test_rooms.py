@@ -18,7 +18,7 @@ OF_THE_API = {f"custody/kit/{name}.py" for name in ("alone", "field_names", "mod
 
 @cache
 def users() -> dict[str, set[str]]:
-    """Which processes reach a file of custody."""
+    """Find which processes reach a file of custody."""
     found: dict[str, set[str]] = {}
     for process in PROCESSES:
         for file in closure(modules_of(process)):

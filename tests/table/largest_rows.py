@@ -1,4 +1,4 @@
-"""How the longest lists are made, one for each route that answers pages: rows as large as that route can make them.
+"""The making of the longest lists, one for each route that answers pages: rows as large as that route can make them.
 
 One row is made as callers make it; the database's owner repeats it with every field at its longest. A tenant could
 have made each of them by itself.
@@ -15,7 +15,7 @@ _WIDE = "repeat('\u00fc', {})"
 
 
 class Longest(msgspec.Struct, frozen=True):
-    """What makes a list long, in order: requests of the table's world by name, and statements of the owner.
+    """The makings of a long list, in order: requests of the table's world by name, and statements of the owner.
 
     In statements $1 is the tenant, $2 the segments of the list's path, $3 the owner of the tenant. `rows` counts what
     a walk through the list must reach. `undone` takes away at once what would be in the way of other lists, `ended`

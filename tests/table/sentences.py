@@ -1,4 +1,4 @@
-"""What no sentence for a caller has in it: Python, its types, patterns, or the decoder's own words."""
+"""Words that no sentence for a caller has in it: Python, its types, patterns, or the decoder's own words."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What every answer has in common: envelope, request id, headers, and no secrets."""
+"""The common part of every answer: envelope, request id, headers, and no secrets."""
 
 import re
 from typing import Any, get_origin

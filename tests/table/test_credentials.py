@@ -1,4 +1,4 @@
-"""Who may call what, tried on every route."""
+"""The rights of callers, tried on every route."""
 
 import string
 import uuid

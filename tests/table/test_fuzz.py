@@ -144,7 +144,7 @@ FEW = settings(
 
 
 def asked(endpoint: Endpoint) -> list[Any]:
-    """What is checked of the answers of an operation."""
+    """Choose what is checked of the answers of an operation."""
     operation = openapi.operation_id(endpoint)
     off = {
         "positive_data_acceptance": operation in MEANT,
@@ -171,7 +171,7 @@ TRIES = [
 
 
 def own_ids(world: World, endpoint: Endpoint) -> dict[str, str]:
-    """What exists, so that more than 404 is met; what a request would destroy is left to chance."""
+    """Name what exists, so that more than 404 is met; what a request would destroy is left to chance."""
     known = {
         "agent": ("agentId", world.agent.id),
         "tenant_id": ("id", world.tenant.id),

@@ -1,4 +1,4 @@
-"""What holds for every route that changes something: it is audited, and it can be repeated safely."""
+"""Laws of every route that changes something: it is audited, and it can be repeated safely."""
 
 import asyncio
 import json

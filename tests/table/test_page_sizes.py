@@ -39,7 +39,7 @@ _BY_NAME = {f"{endpoint.method} {endpoint.contract_path}": endpoint for endpoint
 
 
 def is_list(endpoint: Endpoint) -> bool:
-    """Whether a route answers pages, other than as a file."""
+    """Say whether a route answers pages, other than as a file."""
     fields = getattr(endpoint.query, "__struct_fields__", ())
     return endpoint.method == "GET" and "limit" in fields and endpoint.media is None
 

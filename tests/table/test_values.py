@@ -1,4 +1,4 @@
-"""What stands for no value is a value like any other, and times have one form: tried on every parameter of a query.
+"""A text for no value is a value like any other, and times have one form: tried on every parameter of a query.
 
 Generated from the contract, so that a new parameter is tried without anybody thinking of it.
 """
@@ -45,7 +45,7 @@ BOUNDS = [one for one in parameters() if one.values[1]["schema"].get("pattern") 
 
 
 def admits(shape: dict[str, Any], text: str) -> bool:
-    """Whether the contract takes this text as a value."""
+    """Say whether the contract takes this text as a value."""
     return shape.get("type", "string") == "string" and bool(jsonschema_rs.is_valid(shape, text))
 
 

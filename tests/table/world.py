@@ -53,7 +53,7 @@ class Call(msgspec.Struct, frozen=True):
 
 
 class SignOnWorld(NamedTuple):
-    """Where people sign on, and what the DNS says."""
+    """Places where people sign on, and what the DNS says."""
 
     dns_server: DnsServer
     oauth: OAuthProviders

@@ -60,7 +60,7 @@ class Old(msgspec.Struct, frozen=True):
 
     @property
     def keys(self) -> dict[str, str]:
-        """Where the keys lie with which it was made."""
+        """The places of the keys with which it was made."""
         return {
             "SERVICE_MASTER_KEY_FILE": str(self.home / "kept-master.key"),
             "SERVICE_PLATFORM_KEY_FILE": str(self.home / "kept-platform.key"),
