@@ -95,7 +95,7 @@ async def create_one(signer: Signer, agent: NewAgent, rules: tuple[ParsedRule, .
     """Make one agent with these rules; False where its id is taken. The request's key is kept by nobody."""
     tenant = call.caller.tenant
     await signer.quotas.know(tenant)
-    with _counted(signer, tenant, 1, rules_bytes(rules)) as held:
+    with _hold_quotas(signer, tenant, 1, rules_bytes(rules)) as held:
         unkeyed = msgspec.structs.replace(call, key=None)
         made = await _write(signer, [_bear(signer, tenant, agent, rules)], rules, unkeyed)
         if made.created:
@@ -117,7 +117,7 @@ async def create(signer: Signer, message: CreateAgents, call: Call[ProvenTenant]
         async with signer.pool.acquire() as connection:
             await quorum_rules.admit(connection, call.caller, (), rules)
     await signer.quotas.know(call.caller.tenant)
-    with _counted(signer, call.caller.tenant, len(message.agents), rules_bytes(rules)) as held:
+    with _hold_quotas(signer, call.caller.tenant, len(message.agents), rules_bytes(rules)) as held:
         newborn = [_bear(signer, call.caller.tenant, agent, rules) for agent in message.agents]
         if quorum_rules.asks(rules):
             # As where rules are replaced: with this, a set whose seal is broken is not taken for one without votes.
@@ -147,7 +147,7 @@ async def _write(
     return outcome
 
 
-def _counted(signer: Signer, tenant: str, agents: int, policy_bytes: int) -> AbstractContextManager[Held]:
+def _hold_quotas(signer: Signer, tenant: str, agents: int, policy_bytes: int) -> AbstractContextManager[Held]:
     """Count the agents against the tenant's quotas before a key is made; raises where a quota is used up."""
     return signer.quotas.hold(
         tenant, agents=agents, policy_bytes=agents * policy_bytes, bytes_per_day=agents * (AGENT_BYTES + policy_bytes)
@@ -191,10 +191,10 @@ async def _insert(
         [row_of(rule) for rule in rules],
     )
     created_at = {row["id"]: clock.iso(row["created_at"]) for row in made}
-    return [_shown(call.caller.tenant, one, created_at[one.agent.id]) for one in newborn if one.agent.id in created_at]
+    return [_show(call.caller.tenant, one, created_at[one.agent.id]) for one in newborn if one.agent.id in created_at]
 
 
-def _shown(tenant: str, one: _Newborn, created_at: str) -> Agent:
+def _show(tenant: str, one: _Newborn, created_at: str) -> Agent:
     return Agent(
         id=one.agent.id,
         name=one.agent.name,

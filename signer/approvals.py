@@ -55,7 +55,7 @@ async def approve(signer: Signer, message: Approve, call: Call[ProvenTenant]) ->
     # Compared with what will be signed, not with a column beside it.
     if message.digest not in (None, draft.digest.hex()) or message.approval_id not in (None, str(row["id"])):
         raise ApprovalChanged
-    given = _given(call.caller, message, row)
+    given = _vote_of(call.caller, message, row)
     claim = Claim(str(row["id"]), row["requested_at"], message.comment, row["authorization_text"])
     ref = AgentRef(call.caller.tenant, row["agent_id"])
     try:
@@ -68,7 +68,7 @@ async def approve(signer: Signer, message: Approve, call: Call[ProvenTenant]) ->
         raise ApprovalExpired from None
 
 
-def _given(caller: ProvenTenant, message: Approve, row: Any) -> GivenVote | None:
+def _vote_of(caller: ProvenTenant, message: Approve, row: Any) -> GivenVote | None:
     """The vote that came with the request; a person's alone."""
     if (vote := message.vote) is None:
         return None

@@ -101,7 +101,7 @@ async def revoke(signer: Signer, message: RevokeApproverKey, call: Call[ProvenSe
             await _revoke(signer, connection, caller.tenant, row, revoked_at)
             said = {"fingerprint": row["fingerprint"], "userId": str(row["user_id"])}
             await tell(connection, call, "approver_key.revoked", "approver_key", message.key_id, **said)
-        shown = _shown(row, revoked_at)
+        shown = _show(row, revoked_at)
         await remember(connection, call, shown)
     return shown
 
@@ -116,7 +116,7 @@ async def _revoke(signer: Signer, connection: Any, tenant: str, row: Any, revoke
     await connection.execute(_REVOKE, tenant, key, revoked_at, mac)
 
 
-def _shown(row: Any, revoked_at: datetime) -> ApproverKey:
+def _show(row: Any, revoked_at: datetime) -> ApproverKey:
     return ApproverKey(
         id=str(row["id"]),
         user_id=str(row["user_id"]),

@@ -140,7 +140,7 @@ async def _compare(signer: Signer, connection: asyncpg.Connection) -> None:
 async def sealed_or_stopped(signer: Signer, connection: asyncpg.Connection, tenant: str) -> int:
     """Seal one batch of a log; whatever is wrong with it, the logs behind it have their turn."""
     try:
-        sealed = await _sealed(signer, connection, tenant)
+        sealed = await _seal(signer, connection, tenant)
     except _NO_FAULT_OF_A_LOG:
         raise
     except Contradicted as problem:
@@ -158,7 +158,7 @@ async def sealed_or_stopped(signer: Signer, connection: asyncpg.Connection, tena
     return sealed
 
 
-async def _sealed(signer: Signer, connection: asyncpg.Connection, tenant: str) -> int | None:
+async def _seal(signer: Signer, connection: asyncpg.Connection, tenant: str) -> int | None:
     """Seal one batch of a log; None where somebody holds it. Raises Contradicted while it is not the one we know."""
     audit = signer.audit_log
     if NAME.fullmatch(tenant) is None:

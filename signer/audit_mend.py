@@ -33,7 +33,7 @@ async def mend(signer: Signer, message: MendAuditLogs, call: Call[ProvenPlatform
         try:
             for tenant in sorted(message.logs or audit.stopped)[:MAX_LOGS]:
                 try:
-                    done = await _mended(signer, call, tenant)
+                    done = await _mend(signer, call, tenant)
                 except Contradicted as problem:
                     stop(signer, tenant, Stop(str(problem), other=True))
                     refused.append(RefusedLog(tenant, str(problem)))
@@ -50,7 +50,7 @@ async def mend(signer: Signer, message: MendAuditLogs, call: Call[ProvenPlatform
     return LogsMended(mended, refused)
 
 
-async def _mended(signer: Signer, call: Call[ProvenPlatform], tenant: str) -> MendedLog:
+async def _mend(signer: Signer, call: Call[ProvenPlatform], tenant: str) -> MendedLog:
     if NAME.fullmatch(tenant) is None:
         raise NoSuchLog("no tenant has such a name")
     was = signer.audit_log.stopped.get(tenant)

@@ -63,7 +63,7 @@ def authorized(
             raise Invalid("A signed request requires an Idempotency-Key header.", code="idempotency_key_required")
     if shown.quorum is not None:
         _check_quorum(authority, shown.quorum, permissions)
-    names = _checked(evidence, authority, credentials, permissions)
+    names = _check_shown(evidence, authority, credentials, permissions)
     if shown.quorum is None:
         if authority.signers[names[0]].signer_type == "quorum_member":
             raise SignerPermission("A signer of type quorum_member authorises only inside a key quorum.")
@@ -71,7 +71,7 @@ def authorized(
         why = uncounted(authority, shown.quorum, names, permissions)
         said = "".join(f" {name} does not count: {reason}." for name, reason in why.items())
         raise QuorumNotMet(f"{QuorumNotMet.__doc__}{said}", notCounted=why)
-    return _authorized(authority, shown.quorum, names)
+    return _authorize(authority, shown.quorum, names)
 
 
 def standing(authority: Authority, earlier: Authorized, permissions: frozenset[str]) -> Authorized:
@@ -86,7 +86,7 @@ def standing(authority: Authority, earlier: Authorized, permissions: frozenset[s
         found = [authority.signers.get(name) for name in earlier.signers]
         if len(found) != 1 or not all(one and _may_alone(one, permissions) for one in found):
             raise AuthorizationStale
-    return _authorized(authority, earlier.quorum, earlier.signers)
+    return _authorize(authority, earlier.quorum, earlier.signers)
 
 
 def used(evidence: Evidence, principal: str, key: IdempotencyKey | None) -> UsedSignatures | None:
@@ -107,7 +107,7 @@ def text_of(found: Authorized) -> str:
     return _words.encode(found).decode()
 
 
-def _checked(
+def _check_shown(
     evidence: Evidence, authority: Authority, credentials: Credentials, permissions: frozenset[str]
 ) -> tuple[str, ...]:
     """The signers who were shown, each by a credential or signature of theirs that was checked."""
@@ -181,6 +181,6 @@ def _may_alone(signer: Signer, permissions: frozenset[str]) -> bool:
     return may and signer.signer_type != "quorum_member"
 
 
-def _authorized(authority: Authority, quorum: str | None, names: tuple[str, ...]) -> Authorized:
+def _authorize(authority: Authority, quorum: str | None, names: tuple[str, ...]) -> Authorized:
     named = {rule: None for name in names if (one := authority.signers.get(name)) for rule in one.policy_ids}
     return Authorized(quorum, names, tuple(named))

@@ -120,10 +120,10 @@ class Tally(msgspec.Struct, frozen=True):
         """The votes as a receipt shows them; None without one."""
         if not self.counted:
             return None
-        return msgspec.json.encode([_stated(one) for one in self.counted]).decode()
+        return msgspec.json.encode([_state(one) for one in self.counted]).decode()
 
 
-def _stated(one: Counted) -> dict[str, str]:
+def _state(one: Counted) -> dict[str, str]:
     return {
         "userId": one.ballot.user,
         "keyId": one.ballot.key_id,

@@ -63,9 +63,9 @@ async def find(
             # Once more under the lock: of two who ask at once, the second finds what the first made.
             row = await connection.fetchrow(_READ, ref.tenant, ref.agent, scope.account_name)
             _admit(caller, row)
-            account, fingerprint = await _made(signer, connection, ref, scope, row, call)
+            account, fingerprint = await _make(signer, connection, ref, scope, row, call)
     else:
-        account = _checked(signer, ref, str(row["incarnation"]), scope.account_name, row)
+        account = _read_account(signer, ref, str(row["incarnation"]), scope.account_name, row)
         fingerprint = row["fingerprint"]
     key = child(account, scope.change, scope.index)
     return FoundBitcoinAddress(
@@ -91,13 +91,13 @@ def _admit(caller: ProvenAgent | ProvenTenant, row: Any) -> None:
         raise TokenRevoked
 
 
-async def _made(
+async def _make(
     signer: Signer, connection: Any, ref: AgentRef, scope: WalletScope, row: Any, call: Call[Any]
 ) -> tuple[Account, str]:
     """The account, made where it is absent, and the fingerprint of the root, made where that is."""
     incarnation, name = str(row["incarnation"]), scope.account_name
     if row["public_key"] is not None:
-        return _checked(signer, ref, incarnation, name, row), row["fingerprint"]
+        return _read_account(signer, ref, incarnation, name, row), row["fingerprint"]
     if row["accounts"] >= MAX_ACCOUNTS:
         raise TooManyAccounts
     blob, fingerprint, family = row["blob"], row["fingerprint"], BITCOIN_KEYS.family
@@ -127,7 +127,7 @@ async def _made(
     return account, fingerprint
 
 
-def _checked(signer: Signer, ref: AgentRef, incarnation: str, name: str, row: Any) -> Account:
+def _read_account(signer: Signer, ref: AgentRef, incarnation: str, name: str, row: Any) -> Account:
     """Read the account of a row; KeyTampered unless it is this agent's."""
     found = PsbtFacts(row["public_key"], row["chain_code"], row["mac"], None, None)
     check(signer.sealer, ref, incarnation, name, found)

@@ -54,7 +54,7 @@ async def create(signer: Signer, message: CreateCredentialRoute, call: Call[Prov
     said = rules.check(
         message.fields, allow_broad=signer.allow_broad_secret_routes, allow_cookies=signer.allow_cookie_injection
     )
-    outcome = _shown(route, secret, said, now)
+    outcome = _show(route, secret, said, now)
     rules.check_secret(said, secret)
     text, mac = seal_route(signer.sealer, tenant, route, secret, said)
     async with turn(signer, tenant) as connection:
@@ -107,13 +107,13 @@ async def _change(
         raise CredentialRouteAbsent
     secret = None if row["secret_id"] is None else str(row["secret_id"])
     # Opened before it is changed: sealing it again must not make a route good that the signer never wrote.
-    said = _merged(signer, open_route(sealer, tenant, route, secret, (row["fields"], row["mac"])), message.changes)
+    said = _merge(signer, open_route(sealer, tenant, route, secret, (row["fields"], row["mac"])), message.changes)
     rules.check_secret(said, secret)
     if secret is not None and not row["deleted"]:
         insist_on_fit(sealer, tenant, secret, row, said)
     if "alsoInject" in message.changes:
         await insist_on_further(connection, sealer, tenant, said)
-    outcome = _shown(route, secret, said, row["created_at"])
+    outcome = _show(route, secret, said, row["created_at"])
     text, mac = seal_route(sealer, tenant, route, secret, said)
     told = {"secretId": secret, "hostPattern": said.host_pattern, "changed": sorted(message.changes)}
     result = await connection.fetchval(
@@ -147,7 +147,7 @@ def _check_names(changes: dict[str, Any]) -> None:
         raise UnknownRouteField(f"A credential route has no field {unknown[0][:128]!r}.", fields=[unknown[0][:128]])
 
 
-def _merged(signer: Signer, old: RouteFields, changes: dict[str, Any]) -> RouteFields:
+def _merge(signer: Signer, old: RouteFields, changes: dict[str, Any]) -> RouteFields:
     try:
         new = msgspec.convert(msgspec.to_builtins(old) | changes, RouteFields)
     except msgspec.ValidationError as problem:
@@ -162,5 +162,5 @@ def _merged(signer: Signer, old: RouteFields, changes: dict[str, Any]) -> RouteF
     )
 
 
-def _shown(route: str, secret: str | None, said: RouteFields, created_at: datetime) -> CredentialRoute:
+def _show(route: str, secret: str | None, said: RouteFields, created_at: datetime) -> CredentialRoute:
     return CredentialRoute(id=route, secret_id=secret, created_at=clock.iso(created_at), **msgspec.structs.asdict(said))

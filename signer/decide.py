@@ -59,32 +59,32 @@ async def settle(
                     signer.waiting.leave(ref, waiter)
                 attempt = await signer.throttle.run(ref.tenant, ref.agent, make_attempt)
                 await second_reader.confirm(signer, ref, attempt.kind, attempt.draft)
-                return _logged(attempt, await _answered(signer, attempt), taken)
+                return _log(attempt, await _answer(signer, attempt), taken)
     except TooManyWaiting:
         raise Busy from None
 
 
-async def _answered(signer: SigningState, attempt: SigningAttempt) -> Answered[Outcome]:
+async def _answer(signer: SigningState, attempt: SigningAttempt) -> Answered[Outcome]:
     """The outcome of an attempt; the earlier one where the same order was written before the signer went away.
 
     That is rare, so nobody looks for it before the write meets the primary key, or something says that there will be
     no write: an agent frozen meanwhile, a nonce that this very order took.
     """
     try:
-        done = await _tried(signer, attempt)
+        done = await _try(signer, attempt)
     except (Unauthenticated, IdempotencyMismatch):
         # An earlier answer has a signature in it, which a revoked token gets no more.
         raise
     except CustodyError:
-        if (written := await _written(signer, attempt)) is None:
+        if (written := await _find_answer(signer, attempt)) is None:
             raise
         return written
     if isinstance(done.answer, NeedsPreparation):
-        return await _written(signer, attempt) or done
+        return await _find_answer(signer, attempt) or done
     return done
 
 
-async def _tried(signer: SigningState, attempt: SigningAttempt) -> Answered[Outcome]:
+async def _try(signer: SigningState, attempt: SigningAttempt) -> Answered[Outcome]:
     for number in range(OPTIMISTIC_TRIES):
         # The first try may be judged on kept state and take others along; what spoils it spoils no later one.
         if (done := await _attempt(signer, attempt, first=number == 0)) is not None:
@@ -96,7 +96,7 @@ async def _tried(signer: SigningState, attempt: SigningAttempt) -> Answered[Outc
     raise Busy
 
 
-async def _written(signer: SigningState, attempt: SigningAttempt) -> Answered[Outcome] | None:
+async def _find_answer(signer: SigningState, attempt: SigningAttempt) -> Answered[Outcome] | None:
     """The answer that this very order got before; an approval's is found by the approval."""
     if not attempt.way.is_told_by_order:
         return None
@@ -105,7 +105,7 @@ async def _written(signer: SigningState, attempt: SigningAttempt) -> Answered[Ou
     return None if answer is None else Answered(decode_outcome(answer), replayed=True)
 
 
-def _logged(attempt: SigningAttempt, done: Answered[Outcome], taken: dict[str, float]) -> Answered[Outcome]:
+def _log(attempt: SigningAttempt, done: Answered[Outcome], taken: dict[str, float]) -> Answered[Outcome]:
     """Log one line about an order that was slow or not signed, without anything of its content."""
     if isinstance(done.answer, Signed) and sum(taken.values()) < SLOW_MS:
         return done
@@ -138,10 +138,10 @@ async def _attempt_locked(signer: SigningState, attempt: SigningAttempt) -> Answ
         raise
     except asyncpg.PostgresError as problem:
         if problem.sqlstate == _USED_BEFORE:
-            return await _replayed(signer, attempt)
+            return await _replay(signer, attempt)
         if not isinstance(problem, asyncpg.UniqueViolationError):
             raise
-        if problem.constraint_name == _SAME_ORDER and (written := await _written(signer, attempt)) is not None:
+        if problem.constraint_name == _SAME_ORDER and (written := await _find_answer(signer, attempt)) is not None:
             return written
         raise
     # Only after the commit may the answer leave.
@@ -176,9 +176,9 @@ async def _attempt(signer: SigningState, attempt: SigningAttempt, *, first: bool
         if problem.sqlstate == "CU001":  # the idempotency key was taken a moment ago: read it
             return None
         if problem.sqlstate == _USED_BEFORE:
-            return await _replayed(signer, attempt)
+            return await _replay(signer, attempt)
         if isinstance(problem, asyncpg.UniqueViolationError):
-            if problem.constraint_name == _SAME_ORDER and (written := await _written(signer, attempt)) is not None:
+            if problem.constraint_name == _SAME_ORDER and (written := await _find_answer(signer, attempt)) is not None:
                 return written
             if problem.constraint_name in _SAME_REFERENCE:  # taken a moment ago: read it
                 return None
@@ -203,9 +203,9 @@ async def _on_kept_state(signer: SigningState, attempt: SigningAttempt, kept: St
     return None
 
 
-async def _replayed(signer: SigningState, attempt: SigningAttempt) -> Answered[Outcome]:
+async def _replay(signer: SigningState, attempt: SigningAttempt) -> Answered[Outcome]:
     """The answer of this very order, which used its signatures up itself; SignatureReplayed where another did."""
-    if (written := await _written(signer, attempt)) is None:
+    if (written := await _find_answer(signer, attempt)) is None:
         raise SignatureReplayed
     return written
 

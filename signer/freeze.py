@@ -108,7 +108,7 @@ async def _set_tenant(
                 raise FrozenByOperator
             if row["changed"]:
                 await _tell(connection, call, "tenant", tenant, frozen=at is not None, reason=reason)
-        return await _answered(connection, call, tenant, row)
+        return await _answer(connection, call, tenant, row)
 
 
 async def _set_tenant_in(
@@ -123,10 +123,10 @@ async def _set_tenant_in(
             for log in (tenant, PLATFORM) if row["changed"] else ():
                 await enter(connection, log)
                 await _tell(connection, call, "tenant", tenant, frozen=at is not None, reason=reason)
-        return await _answered(connection, call, tenant, row)
+        return await _answer(connection, call, tenant, row)
 
 
-async def _answered(connection: Any, call: Call[Any], tenant: str, row: Any) -> FrozenTenant:
+async def _answer(connection: Any, call: Call[Any], tenant: str, row: Any) -> FrozenTenant:
     """The answer, as soon as it is true."""
     outcome = FrozenTenant(tenant, *_state(row), row["frozen_by"])
     async with connection.transaction():

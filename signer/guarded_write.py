@@ -28,7 +28,7 @@ async def write(connection: Any, attempt: SigningAttempt, step: ToWrite) -> str:
     """The write; what its way notes beside the database is taken back where nothing was written."""
     attempt.way.note(step)
     try:
-        result = await _written(connection, attempt, step)
+        result = await _write(connection, attempt, step)
     except asyncpg.PostgresError as problem:
         # The database answered, so nothing of it was written; a connection that broke answers nothing.
         if not isinstance(problem, asyncpg.PostgresConnectionError):
@@ -76,7 +76,7 @@ async def settle_broken_commit(
         try:
             async with signer.pool.acquire() as connection, connection.transaction():
                 await ledger.lock(connection, attempt.ref)
-                if not (found := await _found(connection, attempt, step)):
+                if not (found := await _is_there(connection, attempt, step)):
                     await ledger.raise_version(connection, attempt.ref)
             signer.counters["broken_commits"] += 1
             if not found:
@@ -88,7 +88,7 @@ async def settle_broken_commit(
             await asyncio.sleep(0.05)
 
 
-async def _found(connection: Any, attempt: SigningAttempt, step: ToWrite) -> bool:
+async def _is_there(connection: Any, attempt: SigningAttempt, step: ToWrite) -> bool:
     """Say whether what was to be written is there."""
     if isinstance(step.record, ProposalRecord):
         kept = "SELECT EXISTS (SELECT FROM intents WHERE tenant_id = $1 AND id = $2)"
@@ -130,7 +130,7 @@ def guard_of(attempt: SigningAttempt, step: ToWrite) -> Guard:
     )
 
 
-async def _written(connection: Any, attempt: SigningAttempt, step: ToWrite) -> str:
+async def _write(connection: Any, attempt: SigningAttempt, step: ToWrite) -> str:
     guard = guard_of(attempt, step)
     if isinstance(step.record, VoteRecord):
         return await ledger.write_vote(connection, attempt.ref, step.facts, step.record, guard)

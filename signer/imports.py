@@ -101,7 +101,7 @@ _REPLACE = (
 
 async def begin(signer: Signer, message: BeginImport, call: Call[ProvenTenant]) -> ImportSession:
     """A one-time key, bound to tenant, agent and chain."""
-    _allowed(signer, message.agent)
+    _check_allowed(signer, message.agent)
     async with acting(signer, call) as connection:
         incarnation = await admitted(signer, connection, call, message.agent)
         bound = Bound(ids.new_uuid(), call.caller.tenant, message.agent, message.chain)
@@ -114,7 +114,7 @@ async def begin(signer: Signer, message: BeginImport, call: Call[ProvenTenant]) 
 
 async def finish(signer: Signer, message: FinishImport, call: Call[ProvenTenant]) -> Imported:
     """Open the envelope, and put its key in place of the agent's."""
-    _allowed(signer, message.agent)
+    _check_allowed(signer, message.agent)
     async with acting(signer, call) as connection:
         await admitted(signer, connection, call, message.agent)
         wanted = Bound(message.sealed.import_session_id, call.caller.tenant, message.agent, "")
@@ -135,7 +135,7 @@ async def refuse(signer: Signer, call: Call[ProvenTenant], why: CustodyError) ->
     raise why
 
 
-def _allowed(signer: Signer, agent: str) -> None:
+def _check_allowed(signer: Signer, agent: str) -> None:
     """Raise where the deployment lets no key in; into a person's wallet only where it lets people's keys in too."""
     flags = signer.imports
     if not (flags.any and flags.vault) or (agent.startswith(PREFIX) and not flags.user):
@@ -197,7 +197,7 @@ async def make_session(
         "public_key": public_key,
         "algorithm": ALGORITHM,
         "expires_at": ends,
-        "attestation": _attested(signer, bound.session, public_key, ends, msgspec.to_builtins(aad)),
+        "attestation": _attest(signer, bound.session, public_key, ends, msgspec.to_builtins(aad)),
     }
 
 
@@ -217,7 +217,7 @@ def place_of(bound: Bound, incarnation: str, expires_at: datetime) -> Context:
     return Context(bound.tenant, "import_session", bound.session, PRIVATE_HALF, detail)
 
 
-def _attested(
+def _attest(
     signer: Signer, session: str, public_key: str, expires_at: str, aad: Mapping[str, Any]
 ) -> ImportAttestation:
     """The signer's word for a public key; its type keeps it from ever being a receipt."""

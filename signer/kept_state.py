@@ -104,7 +104,7 @@ class KeptStates:
         """A write of what was judged on this state was refused; `stale`: something in the database had changed."""
         same_minute = clock.minute_of(state.since.most(self.now())) == clock.minute_of(state.facts.now)
         if stale and state.facts.kept and same_minute:
-            self._moved(ref)
+            self._note_move(ref)
         self.forget(ref)
 
     def _sweep(self) -> None:
@@ -112,7 +112,7 @@ class KeptStates:
             self._swept = self.now()
             self._kept.drop_ended()
 
-    def _moved(self, ref: AgentRef) -> None:
+    def _note_move(self, ref: AgentRef) -> None:
         """Somebody else wrote what was kept of this agent."""
         _, before = self._shared.get(ref) or (0.0, 0.0)
         seconds = min(max(2 * before, SHARED_SECONDS), MOST_SHARED_SECONDS)

@@ -77,14 +77,14 @@ class PolicySeals:
             self._checked.put(key, True)
         # Each time, and only now: what is newer is remembered, and a version that nobody sealed must not be.
         self.heads.check(tenant, agent, incarnation, version)
-        return self._parsed(rules)
+        return self._parse(rules)
 
-    def _parsed(self, rules: str) -> RuleSet:
+    def _parse(self, rules: str) -> RuleSet:
         # Keyed by the exact text that was just authenticated, so a kept set is always the stored one.
         if (kept := self._kept.get(rules)) is not None:
             self._kept.move_to_end(rules)
             return kept
-        parsed = self._kept[rules] = _parsed(rules)
+        parsed = self._kept[rules] = _parse(rules)
         self._kept_characters += len(rules)
         while self._kept_characters > MAX_KEPT_CHARACTERS:
             self._kept_characters -= len(self._kept.popitem(last=False)[0])
@@ -115,7 +115,7 @@ def _content(tenant: str, agent: str, incarnation: str, version: int, rows: list
     return fields("policy-head", tenant, agent, incarnation, version, len(rows), *hashes)
 
 
-def _parsed(rules: str) -> RuleSet:
+def _parse(rules: str) -> RuleSet:
     # Keyed by the exact text that was just authenticated, so a cached set is always the stored one.
     rows = [(i, *split_type(t), e, c) for i, t, e, c in _rows_decoder.decode(rules)]
     known = read([stored(i, t, e, c) for i, t, _, e, c in rows], ids.new_uuid)

@@ -108,7 +108,7 @@ async def change_claiming(
         _is_current(change, claim)
         row = await _living(change, message.quorum)
         # What was opened under its seal, not what is read now: a row that changed in between is never sealed.
-        new = _changed(change.quorums[message.quorum], message)
+        new = _change(change.quorums[message.quorum], message)
         # Members that were there and are revoked since may stay: they count no more.
         signers = [] if wanted.member_signer_ids is UNSET else wanted.member_signer_ids
         quorums = [] if wanted.member_quorum_ids is UNSET else wanted.member_quorum_ids
@@ -146,7 +146,7 @@ async def revoke_claiming(
     """The same; of an intent, which is claimed with it."""
     async with changing(signer, call, message.agent, written=0) as change:
         _is_current(change, claim)
-        row = await _found(change, message.quorum)
+        row = await _find(change, message.quorum)
         if row["status"] != "revoked":
             row = await change.connection.fetchrow(_REVOKE, change.tenant, message.quorum)
             await change.connection.execute(_FORGET, change.tenant, message.agent, MAX_REVOKED)
@@ -171,7 +171,7 @@ async def _end(change: AuthorityChange, call: Call[ProvenSession], quorum: KeyQu
         await remember(change.connection, call, quorum)
 
 
-def _changed(known: QuorumRow, message: ChangeQuorum) -> QuorumRow:
+def _change(known: QuorumRow, message: ChangeQuorum) -> QuorumRow:
     wanted = message.change
     return QuorumRow(
         message.quorum,
@@ -197,7 +197,7 @@ def _check(change: AuthorityChange, new: QuorumRow, signers: Sequence[str], quor
     check_shape({row.id: quorum_of(row) for row in rows.values()})
 
 
-async def _found(change: AuthorityChange, quorum: str) -> Any:
+async def _find(change: AuthorityChange, quorum: str) -> Any:
     row = await change.connection.fetchrow(_FIND, change.tenant, change.agent, quorum)
     if row is None:
         raise QuorumAbsent
@@ -205,7 +205,7 @@ async def _found(change: AuthorityChange, quorum: str) -> Any:
 
 
 async def _living(change: AuthorityChange, quorum: str) -> Any:
-    row = await _found(change, quorum)
+    row = await _find(change, quorum)
     if row["status"] == "revoked":
         raise QuorumRevoked
     return row

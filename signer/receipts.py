@@ -79,7 +79,7 @@ def _check_record(signer: Signer, tenant: str, message: IssueReceipt, row: Any, 
         to_address=row["to_address"],
         value=_value(row),
         reference_id=row["reference_id"],
-        replaces_tx_id=_replaced(row),
+        replaces_tx_id=_replaced_id(row),
         digest=row["digest"],
         tx_hash=row["tx_hash"],
         signature=row["signature"],
@@ -147,7 +147,7 @@ def _receipt(signer: Signer, tenant: str, message: IssueReceipt, row: Any) -> di
         "toAddress": row["to_address"],
         "value": _value(row),
         "referenceId": row["reference_id"],
-        "replacesTxId": _replaced(row),
+        "replacesTxId": _replaced_id(row),
         "digest": row["digest"].hex(),
         # Where the hash is the signature, nobody is shown it who could be the first to send it.
         "txHash": None if row["status"] == "signed" and of_kind(row["kind"]).hash_is_signature else row["tx_hash"],
@@ -182,7 +182,7 @@ def _value(row: Any) -> str | None:
     return None if row["value"] is None else format(row["value"], "f")
 
 
-def _replaced(row: Any) -> str | None:
+def _replaced_id(row: Any) -> str | None:
     return str(row["replaces_tx_id"]) if row["replaces_tx_id"] else None
 
 

@@ -175,7 +175,7 @@ def of_signed(
         budgets=touched,
         spend_assets=list(spend) or None,
         spend_amounts=[str(amount) for amount in spend.values()] or None,
-        mac=seal(_stated(judged, texts, produced, slot.replaces, touched)),
+        mac=seal(_statement(judged, texts, produced, slot.replaces, touched)),
         votes=judged.tally.text() if judged.tally else None,
     )
     return _record(
@@ -224,7 +224,7 @@ def _slot(judged: Judged, charges: dict[str, int]) -> _NonceSlot:
 
 def of_queued(judged: Judged, outcome: Queued, mac: bytes) -> Record:
     """The record of an order that a person must decide; its MAC keeps it from being swapped meanwhile."""
-    pending = TxPending(**_told(judged), approval_id=outcome.approval_id, policy_results=outcome.results)
+    pending = TxPending(**_event_fields(judged), approval_id=outcome.approval_id, policy_results=outcome.results)
     return _record(
         judged,
         outcome,
@@ -267,10 +267,10 @@ def approval_content(  # noqa: PLR0913, PLR0917 - everything that must not chang
     authorization: str | None,
 ) -> bytes:
     """Encode what the MAC of a queued order is made over."""
-    return fields("approval", tenant, agent, incarnation, tx_id, approval_id, digest, *_said(authorization))
+    return fields("approval", tenant, agent, incarnation, tx_id, approval_id, digest, *_fields_of(authorization))
 
 
-def _said(authorization: str | None) -> tuple[str, ...]:
+def _fields_of(authorization: str | None) -> tuple[str, ...]:
     """Only where there is one: what was made before there were any stays as it is."""
     return () if authorization is None else ("authorization", authorization)
 
@@ -328,7 +328,7 @@ def signed_content(  # noqa: PLR0913 - everything that a receipt states
             by,
         )
         + voted
-        + fields(*_said(authorization))
+        + fields(*_fields_of(authorization))
     )
 
 
@@ -339,11 +339,11 @@ def _texts(judged: Judged) -> _Texts:
         draft.data,
         _text([shown(effect) for effect in effects]),
         _text(judged.verdict.results),
-        _moved(judged),
+        _movement(judged),
     )
 
 
-def _moved(judged: Judged) -> str | None:
+def _movement(judged: Judged) -> str | None:
     """Note what the order moves by itself, for those who look later: the ledger counts more where it takes a slot."""
     amounts = kept(moved(judged.decoded.subject))
     return _text({asset: str(amount) for asset, amount in amounts.items()}) if amounts else None
@@ -358,7 +358,7 @@ def _refused_texts(judged: Judged) -> _Texts:
     return _Texts("", None, _text([shown(effect) for effect in effects]), texts.results, None)
 
 
-def _stated(judged: Judged, texts: _Texts, produced: Produced, replaces: str | None, budgets: str) -> bytes:
+def _statement(judged: Judged, texts: _Texts, produced: Produced, replaces: str | None, budgets: str) -> bytes:
     """Encode what a receipt states later of an order that is signed now."""
     attempt, draft = judged.attempt, judged.attempt.draft
     return signed_content(
@@ -534,7 +534,7 @@ def _metadata(judged: Judged, outcome: Decided) -> dict[str, Any]:
     return data
 
 
-def _told(judged: Judged) -> dict[str, Any]:
+def _event_fields(judged: Judged) -> dict[str, Any]:
     """The order as its events tell of it: the fields of `OrderEvent`."""
     draft, subject = judged.attempt.draft, judged.decoded.subject
     effects, more = clipped([shown(effect) for effect in subject.effects])
@@ -551,7 +551,7 @@ def _told(judged: Judged) -> dict[str, Any]:
 
 
 def _signed_events(judged: Judged, outcome: Signed) -> str:
-    draft, claim, told = judged.attempt.draft, judged.attempt.claim, _told(judged)
+    draft, claim, told = judged.attempt.draft, judged.attempt.claim, _event_fields(judged)
     # Where the hash is the signature: until it is sent, anyone who reads events could send it with the message.
     is_signature = SIGNING[judged.attempt.kind.keys.family].hash_is_signature
     tx_hash = outcome.tx_hash if draft.broadcast or not is_signature else None

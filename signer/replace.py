@@ -49,7 +49,7 @@ async def replace(
         return Answered(_decode_outcome(row["answer"]), replayed=True)
     if (answer := await earlier(signer, call)) is not None:
         return Answered(_decode_outcome(answer), replayed=True)
-    replaced = _replaced(message.replaces, row)
+    replaced = _replaceable(message.replaces, row)
     order = _order(message, row, replaced)
 
     def attempt() -> SigningAttempt:
@@ -67,7 +67,7 @@ async def stored(signer: Signer, ref: AgentRef, order: object, tx_id: str) -> Re
     row = await _read(signer, ref, order.replaces, tx_id)
     if row is None or row["kind"] is None:
         raise TransactionAbsent
-    return _replaced(order.replaces, row)
+    return _replaceable(order.replaces, row)
 
 
 async def _read(signer: Signer, ref: AgentRef, replaces: str, tx_id: str) -> Any:
@@ -80,7 +80,7 @@ def _standing(row: Any) -> tuple[str, int] | None:
     return (str(row["incarnation"]), row["token_epoch"]) if row is not None else None
 
 
-def _replaced(tx_id: str, row: Any) -> Replaced:
+def _replaceable(tx_id: str, row: Any) -> Replaced:
     if row["kind"] != "evm":
         raise NotEvm
     if row["status"] in ("confirmed", "failed"):

@@ -181,7 +181,7 @@ async def _try(connection: Any, signer: Signer, change: _Change, *, last: bool) 
     if quorum_rules.asks(new):
         # Before the write: a set that ever asked for votes is never replaced unread.
         signer.policies.heads.remember(caller.tenant, change.agent, incarnation, version, of="quorum")
-    with _counted(signer, caller, row["rules"] or "[]", new, len(answer) if call.key else 0) as held:
+    with _hold_quotas(signer, caller, row["rules"] or "[]", new, len(answer) if call.key else 0) as held:
         by = change.agent if isinstance(caller, ProvenAgent) else None
         arguments = (
             caller.tenant,
@@ -208,7 +208,7 @@ def _before(signer: Signer, change: _Change, row: Any, *, last: bool) -> tuple[P
     """The rules as they are; none where the tenant may replace what somebody changed. None: read again."""
     caller = change.call.caller
     try:
-        return _stored(signer, caller.tenant, change.agent, row)
+        return _open_stored(signer, caller.tenant, change.agent, row)
     except RolledBack:
         # Mostly a change that was committed after this row was read; tampering only if it stays so.
         if not last:
@@ -249,7 +249,7 @@ async def _judge_votes(
     return _Ballot(waiting=said.effective_at if said is not None and waits else None)
 
 
-def _counted(
+def _hold_quotas(
     signer: Signer, caller: Asker, old: str, new: tuple[ParsedRule, ...], answer_bytes: int
 ) -> AbstractContextManager[Held]:
     """Count what the set will have more than the one before it, and what is written; a shorter set always fits."""
@@ -337,7 +337,7 @@ def _only_tightens(signer: Signer, caller: Asker) -> bool:
     return isinstance(caller, ProvenAppClient) or (isinstance(caller, ProvenAgent) and not signer.agent_put_replaces)
 
 
-def _stored(signer: Signer, tenant: str, agent: str, row: Any) -> tuple[ParsedRule, ...]:
+def _open_stored(signer: Signer, tenant: str, agent: str, row: Any) -> tuple[ParsedRule, ...]:
     head = (row["head_version"], row["head_count"], row["head_mac"])
     try:
         return signer.policies.open(

@@ -49,7 +49,7 @@ _DELETE = "SELECT delete_secret($1, $2, $3, $4, $5)"
 async def create(signer: Signer, message: CreateSecret, call: Call[ProvenTenant]) -> Secret:
     """Seal a secret as its version 1, under a name that no other living secret of the tenant has."""
     tenant, secret, now = call.caller.tenant, ids.new_uuid(), clock.now()
-    value, expires_at = _encoded(message.value), _expiry(message.expires_at, now)
+    value, expires_at = _encode(message.value), _expiry(message.expires_at, now)
     _check_description(message.description)
     outcome = Secret(
         id=secret,
@@ -86,7 +86,7 @@ async def create(signer: Signer, message: CreateSecret, call: Call[ProvenTenant]
 
 async def rotate(signer: Signer, message: RotateSecret, call: Call[ProvenTenant]) -> RotatedSecret:
     """Seal the next version in place of the one before it; every route uses it from now on."""
-    value = _encoded(message.value)
+    value = _encode(message.value)
     async with turn(signer, call.caller.tenant) as connection:
         for _ in range(TRIES):
             if (outcome := await _rotate(connection, signer, message, call, value)) is not None:
@@ -132,7 +132,7 @@ async def delete(signer: Signer, message: DeleteSecret, call: Call[ProvenTenant]
     return outcome
 
 
-def _encoded(value: str) -> bytes:
+def _encode(value: str) -> bytes:
     encoded = value.encode()
     if len(encoded) > MAX_VALUE_BYTES:
         raise ValueTooLong(fields=["value"])

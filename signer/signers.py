@@ -158,7 +158,7 @@ async def change(signer: Signer, message: ChangeSigner, call: Call[ProvenSession
 async def revoke(signer: Signer, message: RevokeSigner, call: Call[ProvenSession]) -> AgentSigner:
     """End it for good. A quorum that names it counts it no more."""
     async with changing(signer, call, message.agent, written=0) as change:
-        row = await _found(change, message.signer)
+        row = await _find(change, message.signer)
         if row["status"] != "revoked":
             row = await change.connection.fetchrow(_REVOKE, change.tenant, message.signer)
             await change.connection.execute(_DESTROY, change.tenant, message.signer)
@@ -175,7 +175,7 @@ def credential_place(tenant: str, signer: str, incarnation: str) -> Context:
     return Context(tenant, "signer", signer, CREDENTIAL, incarnation)
 
 
-async def _found(change: AuthorityChange, signer: str) -> Any:
+async def _find(change: AuthorityChange, signer: str) -> Any:
     row = await change.connection.fetchrow(_FIND, change.tenant, change.agent, signer)
     if row is None:
         raise SignerAbsent
@@ -183,7 +183,7 @@ async def _found(change: AuthorityChange, signer: str) -> Any:
 
 
 async def _living(change: AuthorityChange, signer: str) -> Any:
-    row = await _found(change, signer)
+    row = await _find(change, signer)
     if row["status"] == "revoked":
         raise SignerRevoked
     return row

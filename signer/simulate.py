@@ -51,13 +51,13 @@ async def simulate(signer: Signer, message: Simulate, call: Call[ProvenAgent] | 
                 call=msgspec.structs.replace(call, key=None),
                 way=Direct(signer),
             )
-            judged = await _judged(signer, attempt)
+            judged = await _judge(signer, attempt)
     except TooManyWaiting:
         raise Busy from None
-    return _foreseen(judged)
+    return _foresee(judged)
 
 
-async def _judged(signer: Signer, attempt: SigningAttempt) -> Judged:
+async def _judge(signer: Signer, attempt: SigningAttempt) -> Judged:
     for _ in range(OPTIMISTIC_TRIES):
         async with signer.pool.acquire() as connection:
             facts = await ledger.read(connection, question_of(attempt))
@@ -75,7 +75,7 @@ async def _judged(signer: Signer, attempt: SigningAttempt) -> Judged:
     return judged
 
 
-def _foreseen(judged: Judged) -> Foreseen:
+def _foresee(judged: Judged) -> Foreseen:
     attempt, decoded, verdict = judged.attempt, judged.decoded, judged.verdict
     needs_node = False
     if verdict.decision == "sign":

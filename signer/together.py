@@ -57,9 +57,7 @@ async def _taken_along(
         # What was read and judged in vain counts: orders that are not signed would take the loop again and again.
         if signer.throttle.is_used_up(ref.tenant):
             break
-        one = signer.throttle.run_or_count(
-            ref.tenant, ref.agent, partial(_judged, signer, first, waiter, facts, quorum)
-        )
+        one = signer.throttle.run_or_count(ref.tenant, ref.agent, partial(_judge, signer, first, waiter, facts, quorum))
         # Other agents have the loop in between.
         await asyncio.sleep(0)
         if one is None:
@@ -72,7 +70,7 @@ async def _taken_along(
     return taken
 
 
-def _judged(
+def _judge(
     signer: SigningState, first: SigningAttempt, waiter: Waiter, facts: Facts, quorum: broken_quorums.Read | None
 ) -> Taken | None:
     try:

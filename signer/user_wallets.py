@@ -64,7 +64,7 @@ async def create(signer: Signer, message: CreateUserWallet, call: Call[ProvenSes
 
 async def begin_import(signer: Signer, message: BeginUserImport, call: Call[ProvenSession]) -> UserImportSession:
     """A one-time key, bound to the person, their wallet and their app client too."""
-    tenant, agent = _admitted(signer, call, message.wallet_index)
+    tenant, agent = _admit(signer, call, message.wallet_index)
     async with acting(signer, call) as connection:
         try:
             incarnation = await imports.admitted(signer, connection, call, agent)
@@ -84,7 +84,7 @@ async def begin_import(signer: Signer, message: BeginUserImport, call: Call[Prov
 async def finish_import(signer: Signer, message: FinishUserImport, call: Call[ProvenSession]) -> UserImported:
     """Open the envelope, and put its key and the default rules in place."""
     index = message.sealed.wallet_index
-    tenant, agent = _admitted(signer, call, index)
+    tenant, agent = _admit(signer, call, index)
     async with acting(signer, call) as connection:
         try:
             await imports.admitted(signer, connection, call, agent)
@@ -111,7 +111,7 @@ def _personal(call: Call[ProvenSession]) -> str:
     return call.caller.tenant
 
 
-def _admitted(signer: Signer, call: Call[ProvenSession], index: int) -> tuple[str, str]:
+def _admit(signer: Signer, call: Call[ProvenSession], index: int) -> tuple[str, str]:
     tenant = _personal(call)
     if not (signer.imports.any and signer.imports.user):
         raise ImportDisabled

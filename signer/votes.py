@@ -59,7 +59,7 @@ def tally(
     for ballot in _read_ballots(ballots) if ballots else ():
         given = vote if ballot.voted_at is None else None
         try:
-            one = _counted(signer, matter, ballot, quorums, now, given)
+            one = _count(signer, matter, ballot, quorums, now, given)
         except NotAVote as problem:
             if given is not None:
                 raise VoteRefused(f"This vote does not count: {problem}.") from None
@@ -71,7 +71,7 @@ def tally(
     return Tally(matter, tuple(counted.values()), fresh)
 
 
-def _counted(
+def _count(
     signer: Signer,
     matter: Matter,
     ballot: Ballot,

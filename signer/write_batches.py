@@ -87,7 +87,7 @@ class WriteBatches:
 
     async def _together(self, batch: list[_Waiting]) -> None:
         try:
-            results = await self._written(batch)
+            results = await self._write(batch)
         except BaseException as problem:
             for one in batch:
                 _fail(one, problem)
@@ -100,7 +100,7 @@ class WriteBatches:
         finally:
             self._begin_next()
 
-    async def _written(self, batch: list[_Waiting]) -> list[str]:
+    async def _write(self, batch: list[_Waiting]) -> list[str]:
         try:
             async with self._pool.acquire() as connection:
                 results = await ledger.write_batch(connection, [one.what for one in batch])

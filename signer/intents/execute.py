@@ -71,7 +71,7 @@ _decode = msgspec.msgpack.Decoder(IntentExecuted | AskNode | Signed | Refused | 
 async def execute(signer: Signer, message: ExecuteIntent, call: Call[ProvenSession]) -> Answered[Executed]:
     """Carry out an authorised intent; what fails fails for good, and what only has to wait stays authorised."""
     if (answer := await earlier(signer, call)) is not None:
-        return Answered(_replayed(message.id, answer), replayed=True)
+        return Answered(_replay(message.id, answer), replayed=True)
     tenant = call.caller.tenant
     async with signer.pool.acquire() as connection, connection.transaction():
         await connection.execute(_SCOPE, tenant)
@@ -146,10 +146,10 @@ async def _sign(
         return Answered(outcome)
     if isinstance(outcome, Refused) and (outcome.room is not None or outcome.lacks_votes):
         return Answered(IntentStays(intent.id, outcome.results, outcome.reason, outcome.room))
-    return Answered(_executed(intent.id, outcome), answered.replayed)
+    return Answered(_execution_of(intent.id, outcome), answered.replayed)
 
 
-def _executed(intent_id: str, outcome: object) -> IntentExecuted:
+def _execution_of(intent_id: str, outcome: object) -> IntentExecuted:
     if isinstance(outcome, Signed):
         return IntentExecuted(intent_id, [outcome])
     if isinstance(outcome, BatchSigned):
@@ -159,10 +159,10 @@ def _executed(intent_id: str, outcome: object) -> IntentExecuted:
     raise TypeError(f"an intent came to {type(outcome).__name__}")
 
 
-def _replayed(intent_id: str, answer: bytes) -> Executed:
+def _replay(intent_id: str, answer: bytes) -> Executed:
     """Read what the same request was answered; an order's own answer is kept with the order."""
     found = _decode(answer)
-    return found if isinstance(found, IntentExecuted | AskNode) else _executed(intent_id, found)
+    return found if isinstance(found, IntentExecuted | AskNode) else _execution_of(intent_id, found)
 
 
 async def _change(signer: Signer, call: Call[ProvenSession], intent_id: str, payload: Payload) -> IntentExecuted:

@@ -24,10 +24,10 @@ async def carry_out(
 ) -> None:
     """Replace the set by the function that replaces every set."""
     version = int((intent.baseline or "").rpartition(":")[2])
-    await replace_policies.by_intent(signer, call, intent.agent or "", partial(_made, payload), version, claimed)
+    await replace_policies.by_intent(signer, call, intent.agent or "", partial(_make, payload), version, claimed)
 
 
-def _made(payload: Payload, old: tuple[ParsedRule, ...]) -> tuple[ParsedRule, ...]:
+def _make(payload: Payload, old: tuple[ParsedRule, ...]) -> tuple[ParsedRule, ...]:
     """The new set. Rules that stay keep who set them."""
     if isinstance(payload, PolicyUpdate):
         return parse(payload.policies, ids.new_uuid)
@@ -44,12 +44,12 @@ def _made(payload: Payload, old: tuple[ParsedRule, ...]) -> tuple[ParsedRule, ..
         if len(old) == 1 and not payload.allow_delete_last_policy:
             raise LastRule
         return tuple(rule for rule in old if rule.id != payload.rule_id)
-    changed = payload.rule if payload.rule is not None else _patched(wire(rules[payload.rule_id]), payload.patch)
+    changed = payload.rule if payload.rule is not None else _patch(wire(rules[payload.rule_id]), payload.patch)
     changed = msgspec.structs.replace(changed, id=payload.rule_id)
     return _whole([one for rule in old for one in (_read(changed) if rule.id == payload.rule_id else (rule,))])
 
 
-def _patched(rule: PolicyRule, patch: RulePatch | None) -> PolicyRule:
+def _patch(rule: PolicyRule, patch: RulePatch | None) -> PolicyRule:
     fields = msgspec.to_builtins(rule)
     if patch is not None and patch.enabled is not UNSET:
         fields["enabled"] = patch.enabled

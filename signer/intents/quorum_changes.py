@@ -23,16 +23,16 @@ async def carry_out(
         raise TypeError("no change of a quorum")
     agent, claim = intent.agent or "", Claim(int((intent.baseline or "").rpartition(":")[2]), claimed)
     if payload.action == "create":
-        new = msgspec.convert(_given(payload), NewQuorum)
+        new = msgspec.convert(_fields_of(payload), NewQuorum)
         await quorums.create_claiming(signer, CreateQuorum(agent, new), call, claim)
     elif payload.action == "update":
-        changed = msgspec.convert(_given(payload), QuorumChange)
+        changed = msgspec.convert(_fields_of(payload), QuorumChange)
         await quorums.change_claiming(signer, ChangeQuorum(agent, payload.quorum_id or "", changed), call, claim)
     else:
         await quorums.revoke_claiming(signer, RevokeQuorum(agent, payload.quorum_id or ""), call, claim)
 
 
-def _given(payload: QuorumUpdate) -> dict[str, Any]:
+def _fields_of(payload: QuorumUpdate) -> dict[str, Any]:
     """Read what the payload says of the quorum, by the names of the direct routes."""
     fields = msgspec.to_builtins(payload)
     return {name: value for name, value in fields.items() if name not in {"action", "quorumId"} and value is not UNSET}

@@ -50,7 +50,7 @@ class IntentRun(Way):
             return self._sign_batch(judged)
         done = evaluate.sign(self._signer, judged)
         if isinstance(done, ToWrite) and isinstance(done.outcome, Signed):
-            return msgspec.structs.replace(done, step=self._executed(judged, [done.outcome]))
+            return msgspec.structs.replace(done, step=self._execution(judged, [done.outcome]))
         return done
 
     def queue(self, judged: Judged) -> Step:
@@ -83,10 +83,10 @@ class IntentRun(Way):
         made = [evaluate.signed(signer, one, part, key) for part, one in parts]
         records, signed = [one for one, _ in made], [outcome for _, outcome in made]
         answer = BatchSigned(signed)
-        first, step = _answering(records[0], answer), self._executed(judged, signed)
+        first, step = _answering(records[0], answer), self._execution(judged, signed)
         return ToWrite(facts, first, answer, judged.tally, tuple(records[1:]), step)
 
-    def _executed(self, judged: Judged, signed: list[Signed]) -> StepRow:
+    def _execution(self, judged: Judged, signed: list[Signed]) -> StepRow:
         told = [{"txId": one.tx_id, "txHash": one.tx_hash, "status": "signed"} for one in signed]
         return self._step("executed", {"transactions": told} if judged.attempt.draft.is_batch else told[0])
 

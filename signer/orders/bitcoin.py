@@ -86,7 +86,7 @@ class PsbtKind(OrderKind[PsbtOrder, PsbtDraft, PsbtDecoded, PsbtFinal, Root]):
                 f"psbtBase64: no input is of {draft.scope.text}, of whose account no address was made yet. Read "
                 "GET /vault/{agentId}/bitcoin/address, and fund what it answers."
             )
-        spend, address = _proven(draft.parsed, draft.scope, facts.psbt.public_key, facts.psbt.chain_code, draft.bounds)
+        spend, address = _prove(draft.parsed, draft.scope, facts.psbt.public_key, facts.psbt.chain_code, draft.bounds)
         subject = bitcoin_effects.subject_of(spend, address)
         fee = next((effect for effect in subject.effects if effect.kind == "fee"), None)
         return PsbtDecoded(subject=subject, fee=fee, spend=spend, address=address)
@@ -125,7 +125,7 @@ class PsbtKind(OrderKind[PsbtOrder, PsbtDraft, PsbtDecoded, PsbtFinal, Root]):
         order = msgspec.json.decode(row["order_text"], type=PsbtOrder)
         scope = parse_scope(order.wallet_scope)
         # Without bounds: they may be others by now.
-        spend, own = _proven(
+        spend, own = _prove(
             bitcoin_psbt.read(order.psbt_base64), scope, row["account_key"], row["account_chain_code"], None
         )
         check_signatures(spend, tuple(bytes.fromhex(one) for one in row["signature"].split(",")))
@@ -135,7 +135,7 @@ class PsbtKind(OrderKind[PsbtOrder, PsbtDraft, PsbtDecoded, PsbtFinal, Root]):
 PSBT = PsbtKind()
 
 
-def _proven(
+def _prove(
     parsed: Psbt, scope: WalletScope, public_key: bytes, chain_code: bytes, bounds: Bounds | None
 ) -> tuple[Spend, str]:
     """Prove what a PSBT does, and find its scope's address."""

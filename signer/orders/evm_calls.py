@@ -66,7 +66,7 @@ class EvmCallsKind(OrderKind[CallsOrder, CallsDraft, CallsDecoded, CallsFinal, c
         chain = inputs.chains.active if order.chain_id is None else inputs.chains.find(order.chain_id)
         if chain is not None and chain.family != "evm":
             raise UnsupportedChain(f"Calls are sent on EVM chains, and {chain.name} ({chain.id}) is none.")
-        prepared = _prepared(inputs, len(order.calls))
+        prepared = _prepared_parts(inputs, len(order.calls))
         transactions = calls.transactions(order)
         parts = tuple(evm.checked(one, node, inputs.chains) for one, node in zip(transactions, prepared, strict=True))
         first = parts[0]
@@ -148,7 +148,7 @@ class EvmCallsKind(OrderKind[CallsOrder, CallsDraft, CallsDecoded, CallsFinal, c
 EVM_CALLS = EvmCallsKind()
 
 
-def _prepared(inputs: Inputs, number: int) -> list[EvmPrepared | None]:
+def _prepared_parts(inputs: Inputs, number: int) -> list[EvmPrepared | None]:
     """Find what a node said for each call."""
     given = inputs.prepared
     if not isinstance(given, CallsPrepared) or len(given.gas_limits) != number:

@@ -31,7 +31,7 @@ class EvmTransferKind(OrderKind[TransferOrder | EvmTransfer, EvmDraft, EvmDecode
 
     def check(self, order: TransferOrder | EvmTransfer, inputs: Inputs) -> EvmDraft:
         """As a transaction; one that was kept must still be what its transfer becomes."""
-        transfer = transaction(order) if isinstance(order, TransferOrder) else _rebuilt(order)
+        transfer = transaction(order) if isinstance(order, TransferOrder) else _rebuild(order)
         chain = inputs.chains.active if transfer.chain_id is None else inputs.chains.find(transfer.chain_id)
         if chain is not None and chain.family != "evm":
             raise UnsupportedChain(f"Transfers are made on EVM chains, and {chain.name} ({chain.id}) is none.")
@@ -64,7 +64,7 @@ class EvmTransferKind(OrderKind[TransferOrder | EvmTransfer, EvmDraft, EvmDecode
 EVM_TRANSFER = EvmTransferKind()
 
 
-def _rebuilt(kept: EvmTransfer) -> EvmTransfer:
+def _rebuild(kept: EvmTransfer) -> EvmTransfer:
     """A transfer that was kept, built again from what was asked for: its text may do nothing else."""
     order = TransferOrder(
         to=kept.action.recipient,
