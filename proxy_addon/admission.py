@@ -96,7 +96,7 @@ class Admission:
             exchange.target = target
             if (arrived.content_length or 0) > self._settings.max_body_bytes:
                 raise Refused(refuse.BODY_TOO_LARGE)
-            credential = await self._chosen(arrived.method, target, standing, exchange, token)
+            credential = await self._choose(arrived.method, target, standing, exchange, token)
             return self._outgoing(arrived, exchange, credential, token)
         except (Refused, CustodyError) as problem:
             raise await self._refuse(problem, exchange) from None
@@ -227,7 +227,7 @@ class Admission:
 
     # ---- with what
 
-    async def _chosen(
+    async def _choose(
         self, method: str, target: Target, standing: Standing, exchange: Exchange, token: str
     ) -> Credential:
         """The credential of the route that a request falls to, as long as what was judged is not older than a look."""

@@ -24,7 +24,8 @@ DEFAULT_URLS: dict[Grant, str] = {
 SMALLEST_RSA_BITS = 2048
 # Characters of a PEM: 4,096 bits. A longer key takes seconds to read.
 MAX_PEM = 4096
-MAX_EXPONENT = 2**32
+# Odd ones that a machine's word holds.
+_EXPONENTS = range(3, 2**32, 2)
 _Short = Annotated[str, Meta(min_length=1, max_length=4096)]
 _Url = Annotated[str, Meta(max_length=1024, pattern=r"^[\x21-\x7e]*\Z")]
 _Words = Annotated[str, Meta(max_length=1024, pattern=r"^[\x20-\x7e]*\Z")]
@@ -151,5 +152,5 @@ def rsa_key(pem: str) -> RSAPrivateKey:
 def _adds_up(key: RSAPrivateKey) -> bool:
     numbers = key.private_numbers()
     modulus, exponent = numbers.public_numbers.n, numbers.public_numbers.e
-    odd = modulus % 2 == exponent % 2 == numbers.p % 2 == numbers.q % 2 == 1
-    return odd and numbers.p * numbers.q == modulus and 2 < exponent < MAX_EXPONENT and 1 < numbers.d < modulus
+    odd = modulus % 2 == numbers.p % 2 == numbers.q % 2 == 1
+    return odd and numbers.p * numbers.q == modulus and exponent in _EXPONENTS and 1 < numbers.d < modulus

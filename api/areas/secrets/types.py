@@ -37,7 +37,8 @@ InjectKey = Annotated[
     Meta(
         max_length=128,
         description="The name of the header, query parameter or top-level body field; for `json` a place such as "
-        "`/auth/token` or `/*/params/key`; for `text` the placeholder that the value replaces; for `none` nothing.",
+        "`/auth/token`, where a step `*` is each item of an array; for `text` the placeholder that the value replaces; "
+        "for `none` nothing.",
     ),
 ]
 InjectFormat = Annotated[
