@@ -378,7 +378,9 @@ def test_a_hostile_request(stage: Stage, impatient: Proxy, name: str) -> None:
     heard = [one for one in keyless.upstream.heard() if not any(f"{one.target} " in line for line in late)]
     assert [credential for credential in stage.credentials if credential in said] == []
     assert [token for token in stage.tokens if token in keyless.upstream.raw()] == []
-    assert [line for line in keyless.upstream.lines("") if line["server"] == "wrong"] == []
+    # That a connection of an earlier test ends now is nothing that arrives.
+    arrived = [line for line in keyless.upstream.lines("") if line["kind"] != "closed"]
+    assert [line for line in arrived if line["server"] == "wrong"] == []
     assert [one.target for one in heard if "smuggled" in one.target or "njected" in str(one.headers)] == []
     assert [one.server for one in heard] in [
         ["main"] * count for count in (0, 1) if attack.reaches in (None, bool(count))
