@@ -107,7 +107,8 @@ CMD ["proxy"]
 FROM runtime AS api
 COPY --from=api-packages /srv/custody/.venv .venv
 COPY api api
-RUN .venv/bin/python -m compileall -q -o 0 -o 1 api
+COPY words words
+RUN .venv/bin/python -m compileall -q -o 0 -o 1 api words
 USER 64712:64712
 ENV SERVICE_API_HOST=0.0.0.0
 EXPOSE 3200

@@ -1,6 +1,6 @@
 # Every target is one command; scripts/set-up prepares .venv first and is instant when nothing changed.
 .DEFAULT_GOAL := help
-.PHONY: help set-up run api signer identity scheduler proxy console migrate demo doctor test test-fast test-long check fix snapshots openapi examples protocol compose bench bench-compare bench-figures reliability flaky mutants attacks lock
+.PHONY: help set-up run api signer identity scheduler proxy console mcp migrate demo doctor test test-fast test-long check fix snapshots openapi examples protocol contract sdk compose bench clients bench-compare bench-figures reliability flaky mutants attacks version release lock
 
 custody := .venv/bin/custody
 python := .venv/bin/python -P
@@ -32,6 +32,9 @@ proxy: set-up ## run only the process that calls APIs for agents
 console: set-up ## open the approvals console (the approvals queue)
 	@exec $(custody) console
 
+mcp: ## prepare .venv-mcp for `custody mcp`, an agent's tools for a model (Python 3.13)
+	@PROJECT_VENV=.venv-mcp PROJECT_LOCK=locks/mcp.lock scripts/set-up
+
 migrate: set-up ## bring the database up to date
 	@exec $(custody) migrate
 
@@ -59,8 +62,9 @@ fix: set-up ## format, and mend what the linter can
 snapshots: set-up ## redraw the console's pictures (look at them before you keep them)
 	@exec $(python) -m pytest -q tests/console --snapshot-update
 
-openapi: set-up ## write the committed contract and the page of error codes
+openapi: set-up ## write the committed contract, what clients are made from, and the page of error codes
 	@$(custody) openapi > openapi.json.new && mv openapi.json.new openapi.json
+	@scripts/sdk
 	@exec $(python) -m tests.structure.errors_page
 
 examples: set-up ## write the examples of the contract from what tests send and get; then `make openapi`: make examples ONLY=tests/routes/agents
@@ -69,16 +73,28 @@ examples: set-up ## write the examples of the contract from what tests send and 
 protocol: set-up ## write the tables of the workers' messages from their declarations
 	@exec $(python) -m tests.structure.protocol_page
 
+contract: set-up ## write all that follows from declarations: the contract, its examples, pages of errors and messages: make contract ONLY=tests/routes/agents
+	@$(MAKE) --no-print-directory openapi protocol
+	@scripts/keep-examples $(ONLY)
+	@exec $(MAKE) --no-print-directory openapi
+
+sdk: set-up ## write what clients of agents are made from, and the types of these clients
+	@exec scripts/sdk
+
 compose: set-up ## write into compose.yaml which settings reach which container
 	@exec $(python) -m tests.structure.compose_settings
 
 bench: set-up ## measure side by side with the bare database
 	@exec $(python) -m bench
 
+clients: set-up ## run each client of docs/proxy.md through the proxy, print what came of it, and write that table
+	@TEST_CLIENTS=all $(python) -m pytest -q tests/clients
+	@exec $(python) -m tests.clients.page
+
 bench-compare: set-up ## measure this tree and another revision side by side: make bench-compare REV=...
 	@exec $(python) -m bench.compare $(REV)
 
-bench-figures: set-up ## measure, keep the line of this revision, and write docs/growing.md's tables
+bench-figures: set-up ## measure, keep the line of this revision, and write docs/operate.md's tables
 	@exec $(python) -m bench.figures
 
 reliability: set-up ## kill, stop, tamper and draw for a long time, and look for what was lost
@@ -94,6 +110,13 @@ mutants: set-up ## change the code that judges, spot by spot, and name what no p
 
 attacks: set-up ## slow, fill and blind the service in two dozen ways, and show what an innocent tenant notices
 	@exec $(python) -m bench.reliability.attacks
+
+version: set-up ## move the version of the service, its contract and its clients: make version TO=1.2.3
+	@$(python) -m tests.structure.versions $(TO)
+	@exec $(MAKE) --no-print-directory openapi
+
+release: ## build wheels, packages, lists of what is in them and checksums into dist/, twice, from what is committed
+	@scripts/release --twice
 
 lock: ## write requirements.lock and locks/*.lock anew (needs uv)
 	@exec scripts/lock

@@ -17,6 +17,7 @@ from api import app as wiring
 from api import settings
 from api.http import openapi
 from api.routes import endpoints
+from custody.chains import built_in, families
 from custody.kit import garbage, logs
 from custody.kit.poolers import ForgetfulPooler
 
@@ -91,6 +92,7 @@ def _listener(given: settings.Settings) -> socket.socket:
 
 def main() -> None:
     """The process."""
+    families.hand_in(built_in.LISTED)
     if sys.argv[1:2] == ["--openapi"]:
         form = (*sys.argv[2:], openapi.CONTRACT)[0]
         document = openapi.documents(endpoints(), "http://localhost:3200")[form]

@@ -20,7 +20,8 @@ from api.http.front_page import FrontPage
 from api.http.paths import Methods, find_shadowed
 from api.http.pipeline import BadPath, Pipeline, finish, holder_of, request_id_of
 from api.http.request import BadSegment, CheckedRequest
-from api.routes import device, docs, endpoints, invitation
+from api.routes import approve, device, docs, endpoints, invitation
+from api.routes.auth import hosted
 from api.settings import Settings
 from custody.chains.node_shares import NodeShares
 from custody.chains.rpc import Rpc
@@ -36,7 +37,7 @@ from custody.kit.poolers import refuse_forgetful
 from custody.kit.tasks import spawn
 from custody.notifications.mail import Mail
 from custody.notifications.sms import Sms
-from custody.ports import Ports
+from custody.ports import CHECKS, Ports
 from custody.protocol.client import SignerClient
 from custody.protocol.command import WorkerName
 from custody.protocol.common import Status
@@ -51,7 +52,7 @@ LAST_COUNTS_SECONDS = 1.0
 DATABASE_SECONDS = 30.0
 # Stands in a contract where its deployment's address will.
 _NO_URL = "custody:public-url"
-ASSETS = device.ASSETS | invitation.ASSETS | docs.ASSETS | sign_in_pages.ASSETS
+ASSETS = approve.ASSETS | device.ASSETS | hosted.ASSETS | invitation.ASSETS | docs.ASSETS | sign_in_pages.ASSETS
 
 
 async def build(settings: Settings) -> Sanic[Any, Any]:
@@ -73,7 +74,8 @@ async def build(settings: Settings) -> Sanic[Any, Any]:
         node_shares=NodeShares(settings.node_calls),
         oauth_secrets=settings.oauth_secrets,
         oidc_secrets=settings.oidc_secrets,
-        fetcher=Fetcher(Outside(loopback_allowed=loopback_allowed(settings.public_url))),
+        fetcher=Fetcher(outside := Outside(loopback_allowed=loopback_allowed(settings.public_url))),
+        checks=Fetcher(outside, CHECKS),
         deployment=_deployment(settings),
         dns=DnsRecords(settings.dns_server),
     )

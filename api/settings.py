@@ -8,7 +8,8 @@ from typing import Literal
 
 import msgspec
 
-from custody.chains import node_shares, prices, table
+from custody.chains import chains_file, node_shares, prices
+from custody.chains.table import ChainTable
 from custody.identity.oidc_provider import SECRET_PREFIX
 from custody.kit import (
     environment,
@@ -85,7 +86,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     drain_seconds: int
     worker: int
     workers: int
-    chains: table.ChainTable
+    chains: ChainTable
     allow_broad_routes: bool
     allow_cookie_injection: bool
     empty_policy: Literal["allow", "deny"]
@@ -137,7 +138,7 @@ def read(source: Mapping[str, str] = os.environ) -> Settings:
         drain_seconds=environment.integer(source, "SERVICE_API_DRAIN_SECONDS", 0, high=60),
         workers=environment.integer(source, "SERVICE_API_WORKERS", 1, low=1, high=64),
         worker=environment.integer(source, "SERVICE_API_WORKER", 0),
-        chains=table.load(source),
+        chains=chains_file.load(source),
         allow_broad_routes=environment.flag(source, "SERVICE_ALLOW_BROAD_SECRET_ROUTES", default=False),
         allow_cookie_injection=environment.flag(source, "SERVICE_ALLOW_COOKIE_INJECTION", default=False),
         empty_policy=(

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import httpx
 import msgspec
 
-from bench import console, history, load, people, proxy, scale_out, signers, works
+from bench import clients, console, history, load, people, proxy, scale_out, signers, works
 from bench.deployment import RATE_LIMIT, Deployment
 
 SECONDS = 4.0
@@ -39,6 +39,7 @@ def main() -> None:
     proxy.measure()
     scale_out.measure()
     console.measure()
+    clients.measure()
 
 
 def say(text: str) -> None:
@@ -85,9 +86,9 @@ def reads_and_creates(deployment: Deployment, agents: list[str]) -> None:
     """Measure the reads that consoles repeat, and the creations that tenants do in bulk."""
     key = {"X_Service_Key": deployment.tenant_key}
     gets = [load.request("GET", f"/agents/{agent}", **key) for agent in agents]
-    for clients in (1, 4):
+    for count in (1, 4):
         say(
-            f"GET /agents/:id, {clients:2} clients       {load.run(deployment.port, gets, clients=clients, seconds=SECONDS)}"
+            f"GET /agents/:id, {count:2} clients       {load.run(deployment.port, gets, clients=count, seconds=SECONDS)}"
         )
     bodies = [msgspec.json.encode({"id": f"made-{n}", "name": "Made"}) for n in range(30_000)]
     creates = [load.request("POST", "/agents", body, **key) for body in bodies]

@@ -85,6 +85,7 @@ _WRITE = _WHOSE | {
     "moved_amounts": "'{}'",
     "hour": "date_trunc('hour', clock_timestamp())",
     "counts_rate": "true",
+    "calls": "'{}'",
     "stored_bytes": "2000",
     "resend_seconds": "5",
     "action": "'tx.signed'",

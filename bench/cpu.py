@@ -20,7 +20,11 @@ def used_by_family(pid: int) -> float:
     """
     while True:
         ended = _children_usage(pid)
-        found = usage(pid) + ended + sum(used_by_family(child) for child in _children(pid))
+        try:
+            found = usage(pid) + ended + sum(used_by_family(child) for child in _children(pid))
+        except (FileNotFoundError, ProcessLookupError):
+            # A child was gone before it was looked at; of a server that is gone itself the next look says so.
+            continue
         # A child that ended while we looked was counted twice or not at all.
         if _children_usage(pid) == ended:
             return found

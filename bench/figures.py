@@ -1,7 +1,7 @@
 """The figures of this revision, kept: one line of `bench/figures.csv` for each revision or release.
 
 `make bench-figures`, or `python -m bench.figures [--seconds S] [--turns N]`. A revision that has a line gets it
-replaced. The newest line is what docs/growing.md shows; absolute figures tell of the machine they were measured on, so
+replaced. The newest line is what docs/operate.md shows; absolute figures tell of the machine they were measured on, so
 compare the shares of pgbench, and revisions by `make bench-compare`.
 """
 
@@ -16,7 +16,7 @@ from bench.works import Measured, Spread, Work
 from custody.kit import clock
 
 FILE = PROJECT / "bench" / "figures.csv"
-PAGE = PROJECT / "docs" / "growing.md"
+PAGE = PROJECT / "docs" / "operate.md"
 _BEGIN, _END = "<!-- figures: make bench-figures -->\n", "<!-- end of figures -->\n"
 _WHAT = ("revision", "date", "cores", "turns", "commit_ms")
 # A column's ending, and what it has of one turn.

@@ -89,7 +89,7 @@ def together(port: int, loads: Sequence[tuple[Sequence[bytes], int]], *, seconds
         return pool.apply(_together, (port, [(list(requests), clients) for requests, clients in loads], seconds))
 
 
-async def connected[P: asyncio.Protocol](port: int, way: Way, protocol: P) -> P:
+async def connect[P: asyncio.Protocol](port: int, way: Way, protocol: P) -> P:
     """Connect a protocol to a port of this machine."""
     loop = asyncio.get_running_loop()
     raw = socket.socket()
@@ -170,7 +170,7 @@ class _Client(asyncio.Protocol):
 
     async def serve(self) -> None:
         """Ask until the run is over."""
-        await connected(self._port, self._turn.way, self)
+        await connect(self._port, self._turn.way, self)
         await self.done
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -200,7 +200,7 @@ class _Client(asyncio.Protocol):
         if self._asking:
             self.done.set_exception(problem or ConnectionResetError("the service closed the connection"))
         else:
-            self._opening = asyncio.ensure_future(connected(self._port, self._turn.way, self))
+            self._opening = asyncio.ensure_future(connect(self._port, self._turn.way, self))
             self._opening.add_done_callback(self._on_open)
 
     def _on_open(self, opening: "asyncio.Future[_Client]") -> None:

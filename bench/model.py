@@ -1,4 +1,4 @@
-"""The load that a machine carries, from the cost of an act: the model of docs/growing.md, and how well it fits.
+"""The load that a machine carries, from the cost of an act: the model of docs/operate.md, and how well it fits.
 
 An act takes so many microseconds of processor; a machine has cores times a million of them a second, and under enough
 clients does nothing else. Where a disk or one agent's row is the bound, less is carried than the model says.

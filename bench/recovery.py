@@ -26,7 +26,7 @@ import msgspec
 
 from ops import places
 from tests.fixtures.callers import Agent, Tenant, new_tenant, rule
-from tests.fixtures.deployments import KillablePostgres, deployed, killable_postgres, owner_of
+from tests.fixtures.deployments import KillablePostgres, deploy, killable_postgres, owner_of
 from tests.fixtures.keepsakes import custody, operators
 from tests.fixtures.people import member
 from tests.fixtures.server import Service
@@ -62,7 +62,7 @@ def drill(wallets: int, kills: int, say: Callable[[str], None]) -> Figure:
     with (
         killable_postgres() as postgres,
         # One tenant has them all.
-        deployed(postgres.database, SERVICE_QUOTA_AGENTS="0") as service,
+        deploy(postgres.database, SERVICE_QUOTA_AGENTS="0") as service,
         new_tenant(service) as tenant,
     ):
         _make_agents(tenant, wallets // 2)
@@ -105,7 +105,7 @@ def disk_full(rounds: int, say: Callable[[str], None]) -> Figure | None:
         postgres = KillablePostgres(home)
         try:
             with (
-                deployed(postgres.database, "signer", "identity", "api", "scheduler") as service,
+                deploy(postgres.database, "signer", "identity", "api", "scheduler") as service,
                 new_tenant(service) as tenant,
             ):
                 agents = [tenant.agent(rule("spending-limit", maxPerDay="1000000000")) for _ in range(4)]
@@ -135,7 +135,7 @@ def stopped_under_mixed_load(rounds: int, say: Callable[[str], None]) -> Figure:
     began = time.monotonic()
     with (
         killable_postgres() as postgres,
-        deployed(postgres.database, "signer", "identity", "api", "scheduler") as service,
+        deploy(postgres.database, "signer", "identity", "api", "scheduler") as service,
         new_tenant(service) as tenant,
         running_receiver() as receiver,
     ):

@@ -25,11 +25,11 @@ ANSWER = saml.Answer(now=NOW, attributes=ATTRIBUTES | {"groups": [f"group-{numbe
 def measure() -> None:
     """Genuine answers by each kind of key, then hostile ones."""
     for kind, what in (("rsa", "assertion"), ("rsa", "both"), ("p256", "assertion"), ("p521", "assertion")):
-        content = ANSWER.signed(saml.key(kind), what)
+        content = ANSWER.sign(saml.key(kind), what)
         _print(f"{kind}, {what} signed", content, _expectation(saml.key(kind)))
     five = tuple(saml.key("rsa", str(number)).certificate for number in range(5))
     unknown = msgspec.structs.replace(_expectation(saml.key()), certificates=five)
-    _print("by none of five certificates", ANSWER.signed(saml.key()), unknown)
+    _print("by none of five certificates", ANSWER.sign(saml.key()), unknown)
     for name, content in hostile().items():
         assert len(content) <= MAX_BYTES + 1, name
         _print(name, content, _expectation(saml.key()))
@@ -49,8 +49,8 @@ def hostile() -> dict[str, bytes]:
         "references": _around("&#x41;" * 9_000),
         "namespaces, used again and again": _around(f"<b {declared}>{used * 60}</b>"),
         "namespaces, declared again and again": _around("<b xmlns:a='urn:a' xmlns:b='urn:b'/>" * 950),
-        "1,400 groups, signed": many.signed(saml.key()),
-        "one long text, signed": ANSWER.but(attributes={"a": ["&" * 11_000]}).signed(saml.key()),
+        "1,400 groups, signed": many.sign(saml.key()),
+        "one long text, signed": ANSWER.but(attributes={"a": ["&" * 11_000]}).sign(saml.key()),
         "open tags": b"<" * MAX_BYTES,
         "blanks in a tag": b"<a" + b" " * (MAX_BYTES - 2),
         "64 KiB and a byte": b"x" * (MAX_BYTES + 1),
@@ -61,11 +61,11 @@ def hostile() -> dict[str, bytes]:
 def _around(inside: str, *, signed: bool = False) -> bytes:
     """A genuine answer with something in an attribute's value; the IdP signed the rest of it, or this too."""
     tree = ANSWER.but(attributes={"a": ["@@@"]})
-    content = tree.signed(saml.key(), "both")
+    content = tree.sign(saml.key(), "both")
     if not signed:
         return content.replace(b"@@@", inside.encode())
-    root = saml.etree.fromstring(saml.written(tree.tree()).replace(b"@@@", inside.encode()))
-    return saml.signed(root, saml.key(), "both")
+    root = saml.etree.fromstring(saml.to_bytes(tree.tree()).replace(b"@@@", inside.encode()))
+    return saml.sign_tree(root, saml.key(), "both")
 
 
 def _expectation(by: saml.Key) -> Expected:

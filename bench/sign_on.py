@@ -25,7 +25,7 @@ from bench.deployment import Deployment
 from bench.people import say
 from identity.sign_on.id_tokens import Expected, verify
 from identity.sign_on.key_sets import read
-from tests.outside.jose import SigningKey, signed
+from tests.outside.jose import SigningKey, sign_token
 from tests.outside.oauth_providers import OAuthProviders, running_oauth_providers
 from tests.rules.identity.issuers import key_set
 
@@ -56,7 +56,7 @@ def tokens() -> None:
         keys, now = read(key_set(key.jwk)), datetime.now(UTC)
         moment = int(now.timestamp())
         said = {"iss": "https://idp.example.com", "aud": "c", "sub": "ann", "nonce": "n", "iat": moment}
-        token = signed(said | {"exp": moment + 600, "email": "ann@example.com"}, key)
+        token = sign_token(said | {"exp": moment + 600, "email": "ann@example.com"}, key)
         expected = Expected(issuer="https://idp.example.com", client_id="c", audience=("c",), nonce="n", now=now)
         took = []
         for _ in range(ROUNDS):

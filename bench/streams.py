@@ -1,15 +1,18 @@
-"""One reader of event streams in a process of its own: when the first event comes, how old each is, how many a second."""
+"""Readers of streams in a process of their own: when the first event comes, how old each is, how many a second."""
 
 import asyncio
 import multiprocessing
 import re
 import statistics
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import msgspec
 import uvloop
 
-from bench.load import IN_CLEAR, Way, connected
+from bench.load import IN_CLEAR, Way, connect
 from bench.upstream import EVENTS
 
 _EVENT = re.compile(rb"data: (\d+)\n\n")
@@ -32,12 +35,64 @@ def read(port: int, paced: bytes, fast: bytes, *, seconds: float, way: Way = IN_
         return pool.apply(_run, (port, paced, fast, seconds / 2, way))
 
 
+@contextmanager
+def flowing(port: int, request: bytes, *, count: int) -> Iterator[Callable[[], float]]:
+    """Read so many endless answers at once while this lasts; gives the megabytes that came in a second so far."""
+    context = multiprocessing.get_context("spawn")
+    came, began = context.Value("q", 0), context.Event()
+    process = context.Process(target=_flow, args=(port, request, count, came, began), daemon=True)
+    process.start()
+    began.wait()
+    since, before = time.perf_counter(), came.value
+    try:
+        yield lambda: (came.value - before) / 1e6 / (time.perf_counter() - since)
+    finally:
+        process.terminate()
+        process.join()
+
+
+def _flow(port: int, request: bytes, count: int, came: Any, began: Any) -> None:
+    uvloop.run(_flow_all(port, request, count, came, began))
+
+
+async def _flow_all(port: int, request: bytes, count: int, came: Any, began: Any) -> None:
+    drains = [_Drain(came) for _ in range(count)]
+    for drain in drains:
+        (await connect(port, IN_CLEAR, drain)).ask(request)
+    await asyncio.gather(*(drain.first for drain in drains))
+    began.set()
+    await asyncio.Event().wait()
+
+
+class _Drain(asyncio.Protocol):
+    """A connection whose answer is counted and dropped."""
+
+    def __init__(self, came: Any) -> None:
+        self._came = came
+        self.first: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = transport
+
+    def ask(self, request: bytes) -> None:
+        """Send the request."""
+        self._transport.write(request)
+
+    def data_received(self, data: bytes) -> None:
+        self._came.value += len(data)
+        if not self.first.done():
+            if data.startswith(b"HTTP/1.1 200"):
+                self.first.set_result(None)
+            else:
+                self.first.set_exception(ConnectionError(data))
+
+
 def _run(port: int, paced: bytes, fast: bytes, seconds: float, way: Way) -> Stream:
     return uvloop.run(_read(port, paced, fast, seconds, way))
 
 
 async def _read(port: int, paced: bytes, fast: bytes, seconds: float, way: Way) -> Stream:
-    reader = await connected(port, way, _Reader())
+    reader = await connect(port, way, _Reader())
     await reader.stream(paced)
     firsts, ages, count = [], [], 0
     until = time.perf_counter() + seconds

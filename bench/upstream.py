@@ -1,6 +1,7 @@
 """The API behind the proxy, as cheap as it can be: TLS, keep-alive, and answers that were made beforehand.
 
-The last part of the path says which: `small`, `large`, `upload`, `events` (as fast as they go) and `paced`.
+The last part of the path says which: `small`, `large`, `upload`, `events` (as fast as they go), `paced`, and `steady`,
+a MB a second without an end.
 """
 
 import asyncio
@@ -16,6 +17,7 @@ import uvloop
 EVENTS = 100
 PACE_SECONDS = 0.002
 LARGE = 2**20
+STEADY_BYTES, STEADY_SECONDS = 50_000, 0.05
 
 
 class _Visitor(asyncio.Protocol):
@@ -47,6 +49,8 @@ class _Visitor(asyncio.Protocol):
     def _read(self, head: bytes) -> None:
         name = head.split(b" ", 2)[1].rpartition(b"/")[2]
         self._answer = {b"large": self._large, b"events": self._events, b"paced": self._pace}.get(name, self._small)
+        if name == b"steady":
+            self._answer = self._steady
         lower = head.lower()
         at = lower.find(b"content-length: ")
         self._missing = int(lower[at + 16 : lower.index(b"\r", at)]) if at >= 0 else 0
@@ -65,6 +69,17 @@ class _Visitor(asyncio.Protocol):
         self._transport.write(_EVENTS_HEAD)
         self._event(EVENTS, PACE_SECONDS)
 
+    def _steady(self) -> None:
+        self._transport.write(_EVENTS_HEAD)
+        self._more(asyncio.get_running_loop().time())
+
+    def _more(self, due: float) -> None:
+        if self._transport.is_closing():
+            return
+        self._transport.write(_STEADY)
+        # By the clock, so that what was late is made up for.
+        asyncio.get_running_loop().call_at(due + STEADY_SECONDS, self._more, due + STEADY_SECONDS)
+
     def _event(self, left: int, pause: float) -> None:
         if self._transport.is_closing():
             return
@@ -82,6 +97,7 @@ def _whole(body: bytes, kind: bytes) -> bytes:
 _SMALL_ANSWER = _whole(msgspec.json.encode({"id": "chatcmpl-1", "text": "x" * 219}), b"application/json")
 # Letters, not zeros: what is masked is looked for in every byte of it.
 _LARGE_ANSWER = _whole((b"The quick brown fox jumps over the lazy dog. " * (LARGE // 45 + 1))[:LARGE], b"text/plain")
+_STEADY = b"%x\r\n%s\r\n" % (STEADY_BYTES, (b"The quick brown fox jumps over the lazy dog. " * 1112)[:STEADY_BYTES])
 _EVENTS_HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 

@@ -14,7 +14,7 @@ import msgspec
 import uvloop
 
 from tests.fixtures.callers import new_tenant
-from tests.fixtures.deployments import deployed, killable_postgres, owner_of
+from tests.fixtures.deployments import deploy, killable_postgres, owner_of
 from tests.fixtures.people import member
 from tests.fixtures.server import Service
 
@@ -96,7 +96,7 @@ class Posts:
 def events_delivered(count: int, say: Callable[[str], None]) -> Delivered:
     """Run it on a Postgres with the settings of production."""
     processes = ("signer", "identity", "api", "scheduler")
-    with killable_postgres() as postgres, _receivers() as posts, deployed(postgres.database, *processes) as service:
+    with killable_postgres() as postgres, _receivers() as posts, deploy(postgres.database, *processes) as service:
         return _deliver(service, posts, count, say)
 
 

@@ -7,7 +7,7 @@ import sys
 from textual import constants
 
 from console.entry.settings import BadSetting, Settings, load
-from console.texts.plain import plain
+from words.texts.plain import plain
 
 
 def main() -> int:

@@ -15,12 +15,13 @@ from textual.command import DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
 
 from console.application import Application
-from console.tasks import spawn, work
-from console.texts.plain import clip
+from console.tasks import spawn
 from console.widgets.heading import PLACES
 from console.widgets.listing import Listing
 from console.wire.failures import Failure
 from console.wire.shapes_known import KnownAgent, KnownApproval
+from console.work import work
+from words.texts.plain import clip
 
 # What is asked for when the palette opens; more than anybody reads.
 MOST_AGENTS: Final = 1_000

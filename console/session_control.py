@@ -12,8 +12,8 @@ from console.dialogs.sign_out import SignOut
 from console.dialogs.step_up import StepUp
 from console.entry.sign_in_flow import Way
 from console.screens.sign_in import SignIn
-from console.tasks import work
 from console.wire.failures import Failure, MfaRequired, SignedOut
+from console.work import work
 
 # Signing in has a mode of its own: what one was doing, an open question with what was typed into it, waits untouched.
 SIGN_IN_MODE: Final = "door"

@@ -13,6 +13,7 @@ from custody.kit.cache import Cache
 from custody.kit.db import Pool
 from custody.kit.deployment import Deployment
 from custody.kit.dns_records import DnsRecords
+from custody.kit.fair_slots import Bounds
 from custody.kit.gathered import Gathered
 from custody.kit.maker_store import maker_of
 from custody.kit.notifier import Notifier
@@ -31,6 +32,12 @@ MAX_KNOWN_ADDRESSES = 50_000
 BALANCES_AT_ONCE = 3
 # Of different people, each of whom has one question to a name server under way.
 DNS_AT_ONCE = 8
+# Questions to services about orders: of all, of one agent and of one tenant; the last places are for tenants with few.
+MAX_CHECKS = 400
+MAX_CHECKS_OF_AGENT = 32
+MAX_CHECKS_OF_TENANT = 128
+CHECKS_KEPT_BACK = 100
+CHECKS = Bounds(MAX_CHECKS, MAX_CHECKS_OF_AGENT, MAX_CHECKS_OF_TENANT, CHECKS_KEPT_BACK, MAX_CHECKS_OF_AGENT)
 
 
 @dataclass(frozen=True)
@@ -78,5 +85,7 @@ class Ports:
     agents_read: Gathered[Agent] = field(default_factory=Gathered)
     # The way to servers that others name.
     fetcher: Fetcher = field(default_factory=lambda: Fetcher(Outside(loopback_allowed=False)))
+    # The way to services that orders are asked about: an agent whose service is slow holds up no other, and no sign-on.
+    checks: Fetcher = field(default_factory=lambda: Fetcher(Outside(loopback_allowed=False), CHECKS))
     # Who waits for events of a tenant.
     notifier: Notifier = field(default_factory=Notifier)

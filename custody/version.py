@@ -4,7 +4,7 @@ import re
 from functools import cache
 from pathlib import Path
 
-VERSION = "0.1.0"
+VERSION = "1.0.0"
 _ROOT = Path(__file__).parents[1]
 # What builds an image or a wheel writes the commit here; in a checkout there is no such file.
 _BUILT_IN = Path(__file__).with_name("commit")

@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 
+from custody.chains import built_in, families
 from custody.kit import db, environment, logs
 from custody.kit.logs import logger
 from custody.kit.poolers import ForgetfulPooler, refuse_forgetful
@@ -108,6 +109,7 @@ async def _build(pool: db.Pool, given: Settings) -> Identity:
 def main() -> None:
     """The process."""
     logs.set_up()
+    families.hand_in(built_in.LISTED)
     protections = harden.harden("identity")
     try:
         given = settings.read()

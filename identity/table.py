@@ -2,6 +2,14 @@
 
 from custody.protocol.common import PublicKeys, Status
 from custody.protocol.identity.api_keys import CreateApiKey, CreateApiKeyIn, RevokeApiKey, RevokeApiKeyIn
+from custody.protocol.identity.channels import (
+    ChangeChannel,
+    CreateChannel,
+    DeleteChannel,
+    OpenChannel,
+    RetryNotice,
+    TestChannel,
+)
 from custody.protocol.identity.credentials import (
     CheckRequestSignature,
     CreateAppSecret,
@@ -28,6 +36,7 @@ from custody.protocol.identity.factors import (
     ConfirmTotp,
     EnrolSms,
     EnrolTotp,
+    NewItemChallenge,
     NewPasskeyChallenge,
     NewRecoveryCodes,
     NewSmsCode,
@@ -35,9 +44,11 @@ from custody.protocol.identity.factors import (
     RemovePasskey,
     RemoveTotp,
     StepUp,
+    TouchItem,
 )
 from custody.protocol.identity.identities import LinkIdentity, RemediateWallets, UnlinkIdentity
 from custody.protocol.identity.invitations import AcceptInvitation, PutInvitation, RevokeInvitation
+from custody.protocol.identity.members import ChangeMember, EndMembership, InviteMember, WithdrawInvitation
 from custody.protocol.identity.oidc import PutOidcProviders, PutProviderKeys
 from custody.protocol.identity.origins import LookUpOrigin
 from custody.protocol.identity.sessions import EndSession, RefreshSession, SwitchTenant
@@ -55,11 +66,22 @@ from custody.protocol.identity.sign_on import (
     ExchangeCode,
     FinishOAuth,
     FinishSaml,
+    GrantCode,
+    LookAtSignIn,
+    MakeSamlKey,
     OpenSignIn,
     PutSaml,
     TestSignOn,
 )
-from custody.protocol.identity.tenants import CreateTenant, PutConfig, PutMember, RemoveMember, Vouch
+from custody.protocol.identity.tenants import (
+    CreateTenant,
+    PutConfig,
+    PutMember,
+    PutTokens,
+    ReadTokens,
+    RemoveMember,
+    Vouch,
+)
 from custody.protocol.identity.users import (
     AssignExternalId,
     ChangeUser,
@@ -85,6 +107,7 @@ from identity.administration import (
     api_keys,
     app_clients,
     app_secrets,
+    channels,
     config,
     deliveries,
     origins,
@@ -92,10 +115,12 @@ from identity.administration import (
     request_signatures,
     signing_keys,
     tenants,
+    tokens,
     webhooks,
 )
 from identity.context import Identity
 from identity.people import (
+    colleagues,
     devices,
     email_codes,
     identities,
@@ -117,11 +142,13 @@ from identity.sign_on import (
     begin,
     domain_acts,
     exchange,
+    granting,
     keys,
     oauth,
     put_oidc_providers,
     saml,
     saml_configs,
+    saml_keys,
     trying,
 )
 
@@ -138,10 +165,13 @@ HANDLERS: tuple[Handler[Identity], ...] = (
     on(OpenSignIn, oauth.open_sign_in),
     on(FinishOAuth, oauth.finish),
     on(ExchangeCode, exchange.exchange),
+    on(LookAtSignIn, granting.look),
+    on(GrantCode, granting.grant),
     on(FinishSaml, saml.finish),
     on(TestSignOn, trying.begin),
     on(PutSaml, saml_configs.put),
     on(DeleteSaml, saml_configs.delete),
+    on(MakeSamlKey, saml_keys.make),
     # tenants' OIDC providers
     on(PutOidcProviders, put_oidc_providers.put),
     on(PutProviderKeys, keys.put),
@@ -166,14 +196,22 @@ HANDLERS: tuple[Handler[Identity], ...] = (
     on(RegisterPasskey, passkeys.register),
     on(RemovePasskey, passkeys.remove),
     on(StepUp, step_up.step_up),
+    on(NewItemChallenge, passkeys.new_item_challenge),
+    on(TouchItem, step_up.touch_item),
     # tenants and members
     on(CreateTenant, tenants.create),
     on(PutConfig, config.put),
+    on(PutTokens, tokens.put),
+    on(ReadTokens, tokens.read),
     on(PutMember, members.put),
     on(RemoveMember, members.remove),
     on(PutInvitation, invitations.put),
     on(RevokeInvitation, invitations.revoke),
     on(AcceptInvitation, invitations.accept),
+    on(ChangeMember, colleagues.change),
+    on(EndMembership, colleagues.end),
+    on(InviteMember, colleagues.invite),
+    on(WithdrawInvitation, colleagues.withdraw),
     # what people sign in with
     on(LinkIdentity, identities.link),
     on(UnlinkIdentity, identities.unlink),
@@ -220,6 +258,13 @@ HANDLERS: tuple[Handler[Identity], ...] = (
     on(RetryDelivery, deliveries.retry),
     on(ReplayDelivery, deliveries.replay),
     on(SignDelivery, webhooks.sign),
+    # notification channels
+    on(CreateChannel, channels.create),
+    on(ChangeChannel, channels.change),
+    on(DeleteChannel, channels.delete),
+    on(TestChannel, channels.test),
+    on(RetryNotice, channels.retry),
+    on(OpenChannel, channels.open_target),
     # every worker
     on(PublicKeys, status.public_keys),
     on(Status, status.status),

@@ -1,5 +1,6 @@
 """`python -m identity.verify`: opens and checks everything under identity's key. It reads with identity's role."""
 
+from custody.chains import built_in, families
 from custody.kit import db, logs
 from custody.worker import harden, verify
 from custody.worker.keys import Keys
@@ -24,12 +25,13 @@ async def _look() -> tuple[list[str], bool]:
         if well
         else "Some values do NOT verify; the log above names the rows."
     )
-    return [*found.told(), end], well
+    return [*found.lines(), end], well
 
 
 def main() -> None:
     """The command."""
     logs.set_up()
+    families.hand_in(built_in.LISTED)
     harden.harden("identity")
     verify.run(_look(), "identity key")
 

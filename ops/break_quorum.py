@@ -1,4 +1,4 @@
-"""`custody break-quorum`: the operator's way out where the keys of an approval quorum are lost. docs/votes.md."""
+"""`custody break-quorum`: the operator's way out where the keys of an approval quorum are lost. docs/signers.md."""
 
 import sys
 from argparse import Namespace

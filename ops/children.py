@@ -37,6 +37,7 @@ _RESERVED: dict[str, tuple[str, ...]] = {
     "SERVICE_KEY": (),
     "SERVICE_KEY_FILE": (),
     "SERVICE_AGENT_TOKEN": (),
+    "SERVICE_AGENT_TOKEN_FILE": (),
 }
 _RESERVED_PREFIXES: dict[str, tuple[str, ...]] = {
     "SERVICE_RPC_URL_": ("api", "scheduler"),

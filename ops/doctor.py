@@ -32,6 +32,7 @@ from ops import (
     variables,
 )
 from ops.doctor_audit import sealed_logs
+from ops.doctor_prices import prices
 from ops.findings import Finding
 from ops.migrate import missing
 from ops.settings import Settings
@@ -384,4 +385,5 @@ _ASKING: tuple[Callable[[Settings], Awaitable[Finding]], ...] = (
     identity_socket,
     reveal_socket,
     sealed_logs,
+    prices,
 )

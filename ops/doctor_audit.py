@@ -2,11 +2,7 @@
 
 import asyncpg
 
-from custody.kit import environment, ids
-from custody.kit.callers import Origin
-from custody.kit.errors import CustodyError
-from custody.protocol.client import SignerClient
-from custody.protocol.common import Status
+from ops import signer_health
 from ops.findings import Finding
 from ops.settings import Settings
 
@@ -35,18 +31,10 @@ async def whole(connection: asyncpg.Connection) -> Finding:
 
 async def sealed_logs(settings: Settings) -> Finding:
     """No audit log is shorter than it was, or another."""
-    subject, socket = "sealed logs", environment.sign_socket(settings.environment)
-    if not socket.exists():
-        return Finding(subject, "no signer responds")
-    signer = SignerClient(str(socket), "operator")
-    try:
-        health = await signer.tell(Status(), Origin(ids.new_uuid()))
-    except CustodyError as problem:
-        return Finding(
-            subject, f"the signer could not report: {problem.message}", f"start it with {settings.how_to_start}"
-        )
-    finally:
-        await signer.close()
+    subject = "sealed logs"
+    health = await signer_health.ask(settings, subject)
+    if isinstance(health, Finding):
+        return health
     if stopped := health.stopped_logs:
         cure = (
             "run `custody audit mend`, which repairs a log or says why it cannot; if an older or changed database is "

@@ -7,7 +7,7 @@ import asyncpg
 
 from custody.kit import clock, environment
 from custody.kit.db import DatabaseAway
-from custody.kit.poolers import CURE, Pooler, found
+from custody.kit.poolers import CURE, Pooler, find_pooler
 from ops.connections import HOSTS
 from ops.findings import Finding
 from ops.roles import elsewhere, role_of
@@ -79,7 +79,7 @@ async def connections(connection: asyncpg.Connection, settings: Settings) -> Fin
         found = f"{', '.join(fewer)} may hold fewer than their processes open"
         return Finding(subject, found, "run `custody migrate` with the settings of the processes")
     if full := [f"{row['rolname']} ({row['held']})" for row in rows if row["held"] >= row["rolconnlimit"]]:
-        cure = f"with more hosts or workers, set {HOSTS} and run `custody migrate`; else see docs/database-roles.md"
+        cure = f"with more hosts or workers, set {HOSTS} and run `custody migrate`; else see docs/database.md"
         return Finding(subject, f"none is left for {', '.join(full)}{_sharing(others)}", cure)
     room, together = await connection.fetchval(_ROOM), sum(limited.values())
     if together > room:
@@ -116,7 +116,7 @@ async def poolers(settings: Settings) -> Finding:
     for process in PROCESSES:
         try:
             url = environment.url_from_home(settings.environment, process)
-            behind[await found(url)].append(process)
+            behind[await find_pooler(url)].append(process)
         except (environment.BadSetting, *DatabaseAway, asyncpg.PostgresError, ValueError):
             # Whether the database answers is another check's; that a role cannot sign in, its process says.
             continue

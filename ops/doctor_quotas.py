@@ -16,7 +16,8 @@ _USED = """
 SELECT t.id AS tenant, a.*, COALESCE(a.day_orders, 0) + COALESCE(d.orders, 0) AS orders_per_day,
        COALESCE(a.day_bytes, 0) + COALESCE(d.bytes, 0) AS bytes_per_day,
        (SELECT count(*) FROM secrets s WHERE s.tenant_id = t.id AND s.deleted_at IS NULL) AS secrets,
-       (SELECT count(*) FROM credential_routes c WHERE c.tenant_id = t.id) AS credential_routes,
+       (SELECT count(*) FROM credential_routes c WHERE c.tenant_id = t.id)
+         + (SELECT count(*) FROM payment_routes p WHERE p.tenant_id = t.id) AS credential_routes,
        (SELECT count(*) FROM webhook_endpoints w WHERE w.tenant_id = t.id AND w.deleted_at IS NULL) AS webhooks,
        (SELECT count(*) FROM memberships m WHERE m.tenant_id = t.id) AS members
   FROM tenants t

@@ -39,7 +39,7 @@ def neighbours(settings: Settings) -> Finding:
     return Finding(
         subject,
         f"{own}, and processes of another deployment run under them ({named}): each can read the other's keys. "
-        f"{places.BASE_VARIABLE} keeps them apart (docs/one-host.md){also}",
+        f"{places.BASE_VARIABLE} keeps them apart (docs/operate.md){also}",
     )
 
 

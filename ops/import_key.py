@@ -1,4 +1,4 @@
-"""`custody import-key`: a private key from a hidden prompt, sealed to the signer and submitted. docs/imports.md.
+"""`custody import-key`: a private key from a hidden prompt, sealed to the signer and submitted. docs/wallets.md.
 
 Needs no installation of the service: an address, a credential, and the key. The key is in this process alone; it is
 never an argument, never in the environment, and never printed.
@@ -17,7 +17,7 @@ import msgspec
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from custody.imports.envelope import Bound, sealed
+from custody.imports.envelope import Bound, seal
 from custody.imports.plaintext import FORMS, NoKey, secret_of
 from custody.receipts.canonical import canonical
 
@@ -54,7 +54,7 @@ def _import(chosen: Namespace, environment: Mapping[str, str], ask: Callable[[st
         except NoKey:
             raise NotImported(f"that is no private key of {chosen.chain}: it must be {FORMS[chosen.chain]}.") from None
         bound = Bound(session["importSessionId"], aad["tenantId"], aad["agentId"], aad["chain"])
-        envelope = sealed(key, session["publicKey"], bound, secrets.token_bytes(12))  # noqa: TID251 - an IV
+        envelope = seal(key, session["publicKey"], bound, secrets.token_bytes(12))  # noqa: TID251 - an IV
         body = {
             "importSessionId": bound.session,
             "ephemeralPublicKey": envelope.ephemeral_public_key,

@@ -11,7 +11,16 @@ from typing import Any
 
 from custody.kit.environment import BadSetting
 from custody.version import VERSION, commit
-from ops import database_addresses, import_key_words, people_words, places, recovery_words, sign_request_words
+from ops import (
+    database_addresses,
+    import_key_words,
+    people_words,
+    places,
+    recovery_words,
+    sign_request_words,
+    tenant_words,
+)
+from ops.checkout import MCP, MCP_PYTHON
 from ops.settings import MODULES, PROCESSES, Settings, load
 
 _RUN = "custody run --agent ID [--expires-in 24h] [--ca FILE] -- PROGRAM [ARGUMENT ...]"
@@ -25,7 +34,8 @@ def parser() -> argparse.ArgumentParser:
     up = commands.add_parser("up", help="start everything here and keep it running until Ctrl-C")
     up.add_argument("--no-demo", action="store_true", help="skip the demo on the first start")
     for process in PROCESSES:
-        commands.add_parser(process, help=f"run only the {process}")
+        more = "; with words behind it, send a request as a person or tenant" if process == "api" else ""
+        commands.add_parser(process, help=f"run only the {process}{more}")
     run = commands.add_parser("run", usage=_RUN, help="start a program that calls APIs through the proxy, as an agent")
     run.add_argument("--agent", required=True, metavar="ID", help="the agent that the program acts as")
     run.add_argument("--expires-in", default="24h", metavar="TIME", help="lifetime of its token (24h)")
@@ -40,6 +50,8 @@ def parser() -> argparse.ArgumentParser:
     import_key_words.declare(commands)
     commands.add_parser("demo", help="run a demo against the local service")
     commands.add_parser("console", help="open the approvals console", add_help=False)
+    tenant_words.declare(commands)
+    commands.add_parser("mcp", help="give a model an agent's tools (Model Context Protocol)", add_help=False)
     commands.add_parser("doctor", help="check this installation and say how to fix what is wrong")
     contract = commands.add_parser("openapi", help="print the contract")
     contract.set_defaults(form=())
@@ -93,7 +105,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one sub-command and return its exit status."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     if given[:1] == ["console"]:
-        return _console(given[1:])
+        return _become_a_client("console", "textual", given[1:])
+    if given[:1] == ["mcp"]:
+        return _mcp(given[1:])
+    if tenant_words.are_for_tenants(given, os.environ):
+        return _become_a_client("tenant_command", "click", given)
     ours, program = _split(given)
     chosen = parser().parse_args(ours)
     try:
@@ -217,17 +233,28 @@ def _import_key(chosen: argparse.Namespace) -> int:
     return import_key.run(chosen)
 
 
-def _console(arguments: list[str]) -> int:
+def _become_a_client(module: str, library: str, arguments: list[str]) -> int:
     """Its words are its own, and it needs no installation of the service: only an address."""
-    if find_spec("console") is None or find_spec("textual") is None:
+    if find_spec(module) is None or find_spec(library) is None:
         # An image of the service has the processes, not what people run on their own machines.
         print(
-            "custody console: not part of this installation; install it with pip install 'custody[console]', or run it "
-            "from a checkout",
+            "custody: this command is not part of this installation; install it with pip install 'custody[console]', "
+            "or run it from a checkout",
             file=sys.stderr,
         )
         return 2
-    return _become("console", *arguments)
+    return _become(module, *arguments)
+
+
+def _mcp(arguments: list[str]) -> int:
+    """A client as well, with packages of its own: in this interpreter, or in the one that `make mcp` made."""
+    if find_spec("mcp") is not None and find_spec("mcp_server") is not None:
+        return _become("mcp_server", *arguments)
+    if MCP_PYTHON.exists():
+        sys.stdout.flush()
+        os.execv(MCP_PYTHON, [str(MCP_PYTHON), "-P", "-m", "mcp_server", *arguments])  # noqa: S606 - no shell, fixed words
+    print(f"custody mcp: its packages are not installed; {MCP}", file=sys.stderr)
+    return 2
 
 
 def _become(module: str, *arguments: str) -> int:

@@ -39,7 +39,7 @@ class TooOldDatabase(RuntimeError):
         super().__init__(
             f"this {what} was made before 2026-11-23, when the migrations began again, and cannot be upgraded; nothing "
             "was changed. Start the version that made it, move what its wallets hold to wallets of a new installation, "
-            "and make tenants, rules and secrets there (docs/upgrade.md)"
+            "and make tenants, rules and secrets there (docs/recovery.md)"
         )
 
 
@@ -55,7 +55,7 @@ class MigrationFailed(RuntimeError):
     def __init__(self, reason: Exception) -> None:
         said = reason.__cause__ or reason
         if isinstance(said, asyncpg.PostgresError) and not isinstance(said, asyncpg.PostgresConnectionError):
-            super().__init__(f"the migration failed and nothing has changed: {said} (docs/sql.md)")
+            super().__init__(f"the migration failed and nothing has changed: {said} (docs/recipes.md)")
         else:
             super().__init__(
                 f"the connection to the database broke during the migration ({said}); it was done whole or not at all. "
@@ -173,7 +173,7 @@ async def _history_of(connection: Any, package: str) -> set[str]:
 async def _lacking(connection: Any, there: set[str], package: str, texts: list[Text]) -> list[str]:
     before = names_before(package)
     wanted = names(package) if there.isdisjoint(before) else [*before, *names(package)]
-    same = await apply.applied(connection) == digest((text.name, text.file) for text in texts)
+    same = await apply.applied_digest(connection) == digest((text.name, text.file) for text in texts)
     return [name for name in wanted if name not in there] + ([] if same else [FUNCTIONS])
 
 

@@ -84,7 +84,7 @@ def unused_uid_base(environment: Mapping[str, str], subordinate: Iterable[Path] 
         if owner := _owner_of(uid) or _lender_of(uid, lent):
             complaint = (
                 f"uid {uid} is that of {owner}; choose a multiple of {_STEP} from which on {len(_NAMES)} are free, "
-                f"such as {UNGIVEN_BASE} (docs/one-host.md)"
+                f"such as {UNGIVEN_BASE} (docs/operate.md)"
             )
             raise BadSetting(BASE_VARIABLE, complaint)
     return base
@@ -120,12 +120,12 @@ def also_given(base: int, systemd: Path = _SYSTEMD, subordinate: Iterable[Path] 
     """A sentence where uids of this base may be others' too: in their containers, or by systemd's own choice."""
     for uid in uids(base).values():
         if owner := _lender_of(uid, subordinate):
-            return f"{BASE_VARIABLE}: uid {uid} is also that of {owner}, which can read the keys (docs/one-host.md)"
+            return f"{BASE_VARIABLE}: uid {uid} is also that of {owner}, which can read the keys (docs/operate.md)"
     if not systemd.is_dir() or not set(uids(base).values()) & set(_DYNAMIC):
         return None
     return (
         f"{BASE_VARIABLE}: systemd may give a uid from {base} on to a service with DynamicUser= ({_DYNAMIC.start} to "
-        f"{_DYNAMIC.stop - 1}), which then reads the keys; {UNGIVEN_BASE} is out of its range (docs/one-host.md)"
+        f"{_DYNAMIC.stop - 1}), which then reads the keys; {UNGIVEN_BASE} is out of its range (docs/operate.md)"
     )
 
 
@@ -152,7 +152,7 @@ def _insist_on_base(home: Home) -> None:
     if home.path.stat().st_uid == 0:
         before = found - _NAMES.index("signer")
         again = f"set it to {before}, or " if before > 0 and before % 10 == 0 else ""
-        cure = f"{again}give its files to the new ones (docs/one-host.md)"
+        cure = f"{again}give its files to the new ones (docs/operate.md)"
         raise BadSetting(
             BASE_VARIABLE, f"the processes of {home.path} have run under the uids from {before} on: {cure}"
         )

@@ -27,6 +27,8 @@ _REPLACING = (
     "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH",
     "CLOUDSDK_CORE_CUSTOM_CA_CERTS_FILE",
     "NIX_SSL_CERT_FILE",
+    # Before a `cafile` of its configuration, which would make it forget what Node trusts.
+    "npm_config_cafile",
 )
 _ADDING = ("NODE_EXTRA_CA_CERTS", "DENO_CERT")
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")

@@ -12,12 +12,13 @@ from custody.kit import oauth_endpoints
 from custody.kit.environment import BadSetting
 from ops import database_addresses
 
+_PRICES, _PRICES_KEY = "SERVICE_PRICES_FILE", "SERVICE_PRICES_KEY_FILE"
 _CHAINS, _QUOTAS, _TRUSTED = "SERVICE_CHAINS_FILE", "SERVICE_QUOTAS_FILE", "SSL_CERT_FILE"
 # The files that each process reads, by their variables.
 _NAMED: Final = {
-    "signer": ("SERVICE_MASTER_KEY_FILE", _CHAINS, _QUOTAS, "SERVICE_USER_WALLET_POLICIES_FILE"),
+    "signer": ("SERVICE_MASTER_KEY_FILE", _CHAINS, _QUOTAS, "SERVICE_USER_WALLET_POLICIES_FILE", _PRICES, _PRICES_KEY),
     "identity": ("SERVICE_PLATFORM_KEY_FILE", _CHAINS, _QUOTAS, oauth_endpoints.FILE),
-    "api": (_CHAINS, _QUOTAS, "SERVICE_TENANT_PRESETS_FILE", "SERVICE_PRICES_FILE"),
+    "api": (_CHAINS, _QUOTAS, "SERVICE_TENANT_PRESETS_FILE", _PRICES),
     "scheduler": (_CHAINS, "SERVICE_WEBHOOK_EXTRA_CA_FILE"),
     "proxy": ("SERVICE_PROXY_CA_FILE", "SERVICE_PROXY_CA_KEY_FILE", "SERVICE_PROXY_EXTRA_CA_FILE"),
 }

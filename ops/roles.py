@@ -35,7 +35,7 @@ _HELD = "SELECT count(*) FROM pg_stat_activity WHERE usename = $1"
 _LOWERED = (
     "{role} holds {held} connections and may hold {limit} from now on, so its processes get no new one until enough of "
     "them end. If other machines or larger pools use the database, give this one the same settings "
-    "(docs/database-roles.md) and run `custody migrate` again"
+    "(docs/database.md) and run `custody migrate` again"
 )
 
 

@@ -1,6 +1,6 @@
 """`custody sign-request`: the headers by which signers authorise a request, and keys for them.
 
-Nothing is sent. The text that is signed is that of docs/request-signature.md; the path and the body are taken byte for
+Nothing is sent. The text that is signed is that of docs/api.md; the path and the body are taken byte for
 byte, so what is sent must be the same bytes.
 """
 

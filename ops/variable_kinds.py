@@ -12,12 +12,12 @@ from urllib.parse import urlsplit
 import msgspec
 from cryptography import x509
 
-from custody.chains import prices
+from custody.chains import price_document, prices
+from custody.credentials import private_hosts
 from custody.credentials.aliases import parse_aliases
-from custody.credentials.patterns import InvalidPattern, compile_host
 from custody.identity import login_redirects
 from custody.kit import environment as read
-from custody.kit import metrics_address, name_server, networks, oauth_endpoints, quota_settings, server_urls
+from custody.kit import metrics_address, name_server, networks, oauth_endpoints, price_url, quota_settings, server_urls
 from custody.kit.environment import BadSetting
 from custody.policies import user_wallets
 from custody.tenants import presets
@@ -115,12 +115,8 @@ def _aliases(source: Mapping[str, str], name: str) -> None:
         raise BadSetting(name, str(problem)) from None
 
 
-def _hosts(source: Mapping[str, str], name: str) -> None:
-    for part in filter(None, (part.strip() for part in source[name].split(","))):
-        try:
-            compile_host(part)
-        except InvalidPattern as problem:
-            raise BadSetting(name, f"{part!r}: {problem.message}") from None
+def _private_hosts(source: Mapping[str, str], _name: str) -> None:
+    private_hosts.read(source)
 
 
 def _public_url(source: Mapping[str, str], name: str) -> None:
@@ -145,7 +141,7 @@ SOCKET: Final = Kind("socket", lambda source, name: read.short(name, read.socket
 UIDS: Final = Kind("uids", lambda source, _: places.unused_uid_base(source))
 PEERS: Final = Kind("peers", lambda source, _: read.peer_uids(source))
 ALIASES: Final = Kind("aliases", _aliases)
-HOSTS: Final = Kind("hosts", _hosts)
+HOSTS: Final = Kind("hosts", _private_hosts)
 NETWORKS: Final = Kind("networks", networks.read)
 PUBLIC_URL: Final = Kind("public url", _public_url)
 DATABASE: Final = Kind("database", _database)
@@ -159,6 +155,8 @@ QUOTAS: Final = Kind("file", lambda source, _: quota_settings.load(source))
 QUOTA: Final = Kind("quota", lambda source, _: quota_settings.load(source))
 USER_WALLETS: Final = Kind("file", lambda source, _: user_wallets.default_policies(source))
 PRICES: Final = Kind("file", lambda source, _: prices.load(source))
+PRICES_URL: Final = Kind("prices url", lambda source, _: price_url.load(source))
+PRICES_KEY: Final = Kind("file", lambda source, _: price_document.load_key(source))
 ENDPOINTS: Final = Kind("file", lambda source, _: oauth_endpoints.load(source))
 # Of these three `check` asks the table of chains itself.
 CHAINS: Final = Kind("file", _anything)

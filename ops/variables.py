@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final
 
-from custody.chains import table
+from custody.chains import built_in, chains_file, families
 from custody.kit import name_server, oauth_endpoints
 from custody.kit.environment import BadSetting
 from ops import connections, database_addresses, places
@@ -106,6 +106,9 @@ KNOWN: Final[dict[str, kinds.Kind]] = {
     "SERVICE_QUOTA_EVENT_STREAMS_PER_PERSON": kinds.QUOTA,
     "SERVICE_TENANT_PRESETS_FILE": kinds.PRESETS,
     "SERVICE_PRICES_FILE": kinds.PRICES,
+    "SERVICE_PRICES_URL": kinds.PRICES_URL,
+    "SERVICE_PRICES_KEY_FILE": kinds.PRICES_KEY,
+    "SERVICE_PRICES_MAX_AGE_SECONDS": kinds.number(30, 7 * 86_400),
     "SERVICE_LOGIN_REDIRECT_URLS": kinds.REDIRECTS,
     oauth_endpoints.FILE: kinds.ENDPOINTS,
     "SERVICE_REQUIRE_REQUEST_EXPIRY": kinds.FLAG,
@@ -126,9 +129,16 @@ KNOWN: Final[dict[str, kinds.Kind]] = {
     "SERVICE_KEY_FILE": kinds.ANYTHING,
     "SERVICE_AGENT_ID": kinds.ANYTHING,
     "SERVICE_AGENT_TOKEN": kinds.ANYTHING,
+    # `custody mcp` reads these by itself.
+    "SERVICE_AGENT_TOKEN_FILE": kinds.ANYTHING,
+    "SERVICE_MCP_PORT": kinds.PORT,
+    "SERVICE_MCP_HOST": kinds.ANYTHING,
+    "SERVICE_MCP_ALLOWED_HOSTS": kinds.ANYTHING,
 }
 # One half of a pair turns nothing on. Their names have no SERVICE_, so another program's may be meant.
 PAIRS: Final = tuple((f"{name}_CLIENT_ID", f"{name}_CLIENT_SECRET") for name in ("GOOGLE", "DISCORD", "TWITTER"))
+# Without the key nothing that comes is believed, and without the address nothing comes.
+PRICES_PAIR: Final = ("SERVICE_PRICES_URL", "SERVICE_PRICES_KEY_FILE")
 NAMES = frozenset(KNOWN) | {name for pair in PAIRS for name in pair}
 # Names that go on with what the operator chose.
 PREFIXES = ("SERVICE_RPC_URL_", "SERVICE_TENANT_OIDC_SECRET_")
@@ -143,6 +153,7 @@ SET_BY_SUPERVISOR = (
 
 def check(environment: Mapping[str, str]) -> list[str]:
     """Raise BadSetting for the first wrong value; otherwise name the variables that have no effect."""
+    families.hand_in(built_in.LISTED)
     ours = sorted(name for name, value in environment.items() if name.startswith("SERVICE_") and value.strip())
     for name in ours:
         if name in KNOWN:
@@ -150,7 +161,7 @@ def check(environment: Mapping[str, str]) -> list[str]:
     if os.geteuid() == 0:
         # The processes run under the usual uids where none are chosen.
         _name_in(partial(places.unused_uid_base, environment))
-    _name_in(partial(table.load, environment))
+    _name_in(partial(chains_file.load, environment))
     return [name for name in ours if name not in KNOWN and not name.startswith(PREFIXES)]
 
 
@@ -166,11 +177,12 @@ def _name_in(look: Callable[[], object]) -> None:
 
 
 def halves(environment: Mapping[str, str]) -> list[str]:
-    """A sentence for each sign-in provider of which one variable is set without the other."""
+    """A sentence for each pair, of a sign-in provider or of prices, of which one is set without the other."""
     found = []
-    for pair in PAIRS:
+    for pair in (*PAIRS, PRICES_PAIR):
         there = [name for name in pair if environment.get(name, "").strip()]
         if len(there) == 1:
             other = next(name for name in pair if name not in there)
-            found.append(f"{there[0]} is set and {other} is not, so that provider is off: set both, or neither")
+            what = "no price counts for limits" if pair is PRICES_PAIR else "that provider is off"
+            found.append(f"{there[0]} is set and {other} is not, so {what}: set both, or neither")
     return found

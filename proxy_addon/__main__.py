@@ -21,6 +21,7 @@ from proxy_addon import metrics, settings
 from proxy_addon.addon import Addon
 from proxy_addon.admission import Admission
 from proxy_addon.audit import AuditTrail
+from proxy_addon.charging import Charges
 from proxy_addon.crowd import Crowd
 from proxy_addon.dial import Dialler
 from proxy_addon.exchange import Exchange, Limits
@@ -30,7 +31,7 @@ from proxy_addon.lookup_cache import LookupCache
 from proxy_addon.minted import Minter
 from proxy_addon.mitm.handler import HELD, ConnectionServices
 from proxy_addon.mitm.tls import Certificates
-from proxy_addon.private_hosts import host_allowed
+from proxy_addon.payment import Payer
 from proxy_addon.run_forever import run_forever
 
 log = logs.logger("proxy")
@@ -50,17 +51,19 @@ async def serve(given: settings.Settings, lookup: Lookup = system_lookup) -> Non
     keys, lookups, trail = Keys(signer), LookupCache(pool, signer, minter), AuditTrail(pool)
     await _load(keys)
     crowd = Crowd()
-    admission = Admission(given, keys, lookups, trail, crowd)
+    charges = Charges(signer)
+    admission = Admission(given, keys, lookups, trail, crowd, charges)
     certificates = Certificates(given.ca_file, given.ca_key_file, given.extra_ca_file)
     limits = Limits(given.connect_seconds, given.header_seconds, given.idle_seconds, given.max_body_bytes)
     services = ConnectionServices(
         options=_OPTIONS,
-        hooks=Addon(admission, certificates).hooks(),
-        dialler=Dialler(lookup, given.connect_seconds),
+        hooks=Addon(admission, certificates, Payer(signer)).hooks(),
+        dialler=Dialler(lookup, given.connect_seconds, given.private_hosts),
         limits=limits,
-        ended=lambda exchange: _finish(exchange, trail),
+        ended=lambda exchange: _finish(exchange, trail, charges),
         gone=crowd.remove,
         held=FairSlots(HELD),
+        only_http2=certificates.remember_http2,
     )
     listener = Listener(services, crowd, admission.refused_since, given.host, given.port)
     stop = asyncio.Event()
@@ -95,10 +98,11 @@ async def serve(given: settings.Settings, lookup: Lookup = system_lookup) -> Non
 
 def _outside(given: settings.Settings, lookup: Lookup) -> Outside:
     """Make the way to providers' token endpoints: the same judgement, authorities and private hosts as to upstreams."""
+    private = given.private_hosts
     return Outside(
         loopback_allowed=False,
         extra_ca_file=given.extra_ca_file,
-        private_allowed=lambda host, port: host_allowed(host, given.private_hosts, port=port),
+        private_allowed=lambda host, port, address: private.allow(host, port) or private.have(address, port),
         lookup=lookup,
     )
 
@@ -113,8 +117,12 @@ async def _load(keys: Keys) -> None:
                 raise
 
 
-def _finish(exchange: Exchange, trail: AuditTrail) -> None:
-    """An exchange is over: count it, and write it down if we know whose it was."""
+def _finish(exchange: Exchange, trail: AuditTrail, charges: Charges) -> None:
+    """An exchange is over: count it, say what it used, and write it down if we know whose it was."""
+    if exchange.meter is not None and exchange.charge is not None and exchange.was_whole:
+        counts = exchange.meter.end()
+        if counts is not None:
+            spawn(charges.end(exchange.charge, counts), "usage")
     told = exchange.refusal or exchange.failure
     reason = told.code if told else "abandoned" if exchange.abandoned else ""
     if exchange.form != "connect" or told is not None:

@@ -11,27 +11,33 @@ from mitmproxy.tls import ClientHelloData, TlsData
 
 from custody.kit.errors import CustodyError
 from custody.kit.logs import logger
-from proxy_addon import decode, inject, origin, ranges, refuse
+from proxy_addon import decode, grpc, inject, origin, ranges, refuse
 from proxy_addon.admission import Admission, Arrived, Refused
 from proxy_addon.agent_token import OFFERS
+from proxy_addon.aws_request import Signature, digest_of
+from proxy_addon.decode import BadCoding
 from proxy_addon.exchange import Exchange
 from proxy_addon.into_body import BodyUnfit, into_body
 from proxy_addon.mask import Masker, mask_header, mask_text, unreadable
 from proxy_addon.mitm.handler import Handler, Hooks, next_layer
-from proxy_addon.mitm.streams import exchange_of
+from proxy_addon.mitm.streams import DEMANDED, Demanded, exchange_of
 from proxy_addon.mitm.tls import Certificates
+from proxy_addon.payment import MAX_DEMAND_BODY, SKIPPED, Payer, without_demand
+from proxy_addon.usage import Meter
 
 log = logger("proxy")
 _BODILESS = (204, 304)
 _UNAUTHORIZED = 401
+_PAYMENT_REQUIRED = 402
 _PARTIAL = 206
 
 
 class Addon:
     """One method a hook."""
 
-    def __init__(self, admission: Admission, certificates: Certificates) -> None:
+    def __init__(self, admission: Admission, certificates: Certificates, payer: Payer) -> None:
         self._admission = admission
+        self._payer = payer
         self._certificates = certificates
 
     def hooks(self) -> Hooks:
@@ -39,8 +45,10 @@ class Addon:
         return {
             "next_layer": next_layer,
             "requestheaders": _fails_closed(self.requestheaders),
+            "http_charge": _fails_closed(self.http_charge),
             "http_connect": _fails_closed(self.http_connect),
             "request": _fails_closed_now(self.request),
+            "payment": _fails_closed(self.payment),
             "responseheaders": _fails_closed_now(self.responseheaders),
             "tls_clienthello": self.tls_clienthello,
             "tls_start_client": self.tls_start_client,
@@ -66,8 +74,12 @@ class Addon:
         flow.request.headers = http.Headers()
         await self._admission.tunnel(arrived, exchange, handler.peer)
 
+    async def http_charge(self, _handler: Handler, _flow: http.HTTPFlow, exchange: Exchange) -> None:
+        """A priced call is about to leave."""
+        await self._admission.charge(exchange)
+
     def request(self, _handler: Handler, flow: http.HTTPFlow, exchange: Exchange) -> None:
-        """The whole body is here, because the credential goes into it."""
+        """The whole body is here, because the credential goes into it, or its digest is signed."""
         headers = flow.request.headers
         body = flow.request.data.content or b""
         placed, exchange.into_body = exchange.into_body, []
@@ -76,7 +88,32 @@ class Addon:
         headers.pop("transfer-encoding", None)
         headers["content-length"] = str(len(body))
         flow.request.data.content = body
+        if exchange.signature is not None:
+            self._sign(flow.request, exchange, exchange.signature, body)
         exchange.injected = True
+
+    @staticmethod
+    def _sign(request: http.Request, exchange: Exchange, signature: Signature, body: bytes) -> None:
+        exchange.signature = None
+        fields, made = signature.sign(
+            exchange.method, request.headers["host"], request.data.path, list(request.headers.fields), digest_of(body)
+        )
+        request.data.headers = http.Headers(fields)
+        exchange.mask(made)
+
+    async def payment(self, _handler: Handler, flow: http.HTTPFlow, exchange: Exchange) -> None:
+        """An upstream demands a payment, and a payment route covers the request: pay, or leave the demand as it is."""
+        payment, demanded = exchange.payment, flow.metadata[DEMANDED]
+        assert payment is not None  # noqa: S101 - only then is it asked
+        payment.charge = exchange.charge.id if exchange.charge is not None else None
+        body = _plain_body(demanded) if exchange.method != "HEAD" else b""
+        refusal = await self._payer.pay(payment, _place(exchange), list(demanded.response.headers.fields), body)
+        if refusal is not None:
+            raise Refused(refusal)
+        if payment.paid is not None:
+            flow.request.headers[payment.paid.name] = payment.paid.value
+            if exchange.charge is not None:
+                exchange.charge.cover()
 
     def responseheaders(self, handler: Handler, flow: http.HTTPFlow, exchange: Exchange) -> None:
         """The upstream's head is here: nothing of the credential may come back."""
@@ -110,6 +147,7 @@ class Addon:
                 masked, exchange.origin, lambda text: mask_text(text, exchange.needles), response.status_code
             )
         masked.append((b"X-Service-Request-Id", exchange.request_id.encode()))
+        masked = self._tell_of_payment(exchange, response.status_code, masked)
         if upgraded and exchange.offered is not None and not any(name.lower() == OFFERS for name, _ in masked):
             # A browser ends a websocket for which none of the subprotocols that it offered was chosen.
             masked.append((b"Sec-WebSocket-Protocol", exchange.offered))
@@ -117,10 +155,30 @@ class Addon:
             masked.append((b"X-Service-Removed", ", ".join(removed).encode()))
         response.data.headers = http.Headers(masked)
         response.data.reason = mask_text(response.data.reason, exchange.needles)
+        if exchange.usage is not None and has_body and exchange.replaced is None:
+            exchange.meter = Meter(
+                exchange.usage, response.headers.get("content-type"), lambda count: handler.keep(exchange, count)
+            )
         if exchange.replaced is not None:
             response.data.headers = http.Headers(_of_our_body(masked, exchange.replaced))
         elif has_body and (cut is not None or exchange.needles):
-            exchange.masker = cut or Masker(exchange.needles)
+            # Where a message ends the upstream says, so only of one that was called by gRPC its word counts.
+            messages = cut is None and exchange.grpc and grpc.is_call(masked)
+            exchange.masker = grpc.Messages(exchange.needles) if messages else cut or Masker(exchange.needles)
+
+    def _tell_of_payment(self, exchange: Exchange, status: int, fields: inject.Headers) -> inject.Headers:
+        """Tell what was paid, or why nothing was; a demand that follows a payment stays here."""
+        payment = exchange.payment
+        if payment is None:
+            return fields
+        if status == _PAYMENT_REQUIRED and payment.skipped is not None:
+            return [*fields, (SKIPPED, payment.skipped.encode())]
+        payment.note_answer(fields)
+        if status == _PAYMENT_REQUIRED and payment.paid is not None:
+            self._payer.note_not_accepted(_place(exchange))
+            exchange.replaced = refuse.PAYMENT_NOT_ACCEPTED
+            fields = without_demand(fields)
+        return [*fields, *payment.headers()]
 
     def tls_clienthello(self, handler: Handler, data: ClientHelloData) -> None:
         """Inside a tunnel the name asked for must be the one that the tunnel leads to."""
@@ -139,8 +197,38 @@ class Addon:
 
     def tls_failed_server(self, _handler: Handler, data: TlsData) -> None:
         """Say why; the agent only hears that the upstream failed."""
+        self._certificates.note_failure(data)
         host = getattr(data.conn, "sni", None)
         log.warning("TLS with an upstream failed", extra={"host": host, "reason": data.conn.error})
+
+
+def _place(exchange: Exchange) -> tuple[str, str, str]:
+    claims, target = exchange.claims, exchange.target
+    assert claims is not None  # noqa: S101 - it was admitted
+    assert target is not None  # noqa: S101 - the same
+    return claims.tid, claims.sub, f"{target.host}:{target.port}"
+
+
+def _plain_body(demanded: Demanded) -> bytes:
+    """The body of a demand as it would be shown; empty where it is not whole, or cannot be read within its bounds."""
+    fields = list(demanded.response.headers.fields)
+    content = decode.codings_in(_values_of(fields, b"content-encoding"))
+    transfer = decode.codings_in(name for name in _transfer_codings(fields) if name != "chunked")
+    if not demanded.whole or content is None or transfer is None:
+        return b""
+    if not content and not transfer:
+        return bytes(demanded.body)
+    decoder, plain = decode.Decoder(content + transfer), b""
+    try:
+        plain = decoder.feed(bytes(demanded.body))
+        while decoder.unread and len(plain) <= MAX_DEMAND_BODY:
+            plain += decoder.feed(b"")
+        if decoder.unread:
+            return b""
+        decoder.end()
+    except BadCoding:
+        return b""
+    return plain
 
 
 def _arrival(flow: http.HTTPFlow, exchange: Exchange) -> Arrived:
@@ -188,7 +276,8 @@ def _as_plain(
     """The headers of the answer as it goes on, plain; what cannot be made plain leaves its head behind."""
     content = decode.codings_in(_values_of(fields, b"content-encoding"))
     transfer = decode.codings_in(name for name in _transfer_codings(fields) if name != "chunked")
-    if content is None or transfer is None or unreadable(response.headers.get("content-type")):
+    hidden = grpc.hides_messages(fields) or unreadable(response.headers.get("content-type"))
+    if content is None or transfer is None or hidden:
         exchange.replaced = refuse.UPSTREAM_ENCODED if has_body else None
         return fields
     if content:

@@ -11,23 +11,27 @@ import time
 import msgspec
 
 from custody.credentials import rules
+from custody.credentials.match import RouteTable
+from custody.credentials.payment_routes import PaymentRoute
 from custody.credentials.target import MalformedTarget, Target, check_path, parse_target
 from custody.credentials.types import CredentialRoute
 from custody.kit import clock
 from custody.kit.errors import CustodyError, Invalid, NotFound, TooMany, Unavailable
 from custody.kit.jwt import AgentClaims, BadToken, UnknownKey
 from custody.kit.logs import logger
-from proxy_addon import inject, ranges, refuse
+from proxy_addon import aws_request, grpc, inject, ranges, refuse
 from proxy_addon.agent_token import TwoTokens, check_no_other, forward_token, gateway_token, without_offers
 from proxy_addon.audit import AuditTrail
+from proxy_addon.aws_request import Signature
+from proxy_addon.charging import Charge, Charges
 from proxy_addon.crowd import Crowd
 from proxy_addon.exchange import Exchange, Ticket
 from proxy_addon.keys import Keys
 from proxy_addon.lookup_cache import FRESH_SECONDS, Credential, LookupCache, Standing, StoreAway, caller_of
-from proxy_addon.minted import NotMinted
+from proxy_addon.minted import GrantEnded, NotMinted
 from proxy_addon.origin import origin_of
+from proxy_addon.payment import BODY_TOO_LARGE, MAX_PAID_BODY, Payment, key_in, pays_itself
 from proxy_addon.peer import Agent, Peer
-from proxy_addon.private_hosts import host_allowed
 from proxy_addon.rate import Windows
 from proxy_addon.refuse import Refusal
 from proxy_addon.settings import Settings
@@ -77,12 +81,15 @@ class Outgoing(msgspec.Struct, frozen=True):
 class Admission:
     """Admit or refuse a request, whatever its form; docs/proxy.md lists the steps."""
 
-    def __init__(self, settings: Settings, keys: Keys, lookups: LookupCache, trail: AuditTrail, crowd: Crowd) -> None:
+    def __init__(
+        self, settings: Settings, keys: Keys, lookups: LookupCache, trail: AuditTrail, crowd: Crowd, charges: Charges
+    ) -> None:
         self._settings = settings
         self._keys = keys
         self._lookups = lookups
         self._trail = trail
         self._crowd = crowd
+        self._charges = charges
         self._windows = Windows(settings.rate_limit_max, settings.rate_limit_window_seconds)
 
     async def request(self, arrived: Arrived, exchange: Exchange, peer: Peer) -> Outgoing:
@@ -97,6 +104,7 @@ class Admission:
             if (arrived.content_length or 0) > self._settings.max_body_bytes:
                 raise Refused(refuse.BODY_TOO_LARGE)
             credential = await self._choose(arrived.method, target, standing, exchange, token)
+            _check_payment(arrived, exchange)
             return self._outgoing(arrived, exchange, credential, token)
         except (Refused, CustodyError) as problem:
             raise await self._refuse(problem, exchange) from None
@@ -106,15 +114,26 @@ class Admission:
         try:
             token = self._token(arrived, exchange, peer)
             claims, standing = await self._who(token, exchange, peer)
-            target = exchange.target = parse_target(arrived.authority or "", "/")
+            target = exchange.target = self._parse(arrived.authority or "", "/")
             port = 443 if target.port == 80 else target.port  # plain HTTP inside the tunnel goes out as HTTPS
-            table = await self._lookups.table(claims.tid, standing.credential_version)
+            table = (await self._lookups.tables(claims.tid, standing.credential_version)).credentials
             if not table.knows_host(target.host, port, claims.sub):
                 raise Refused(refuse.NO_ROUTE)
         except (Refused, CustodyError) as problem:
             raise await self._refuse(problem, exchange) from None
         peer.token, peer.tunnel = token, (target.host, port)
         peer.until = time.monotonic() + claims.exp - clock.now().timestamp()
+
+    async def charge(self, exchange: Exchange) -> None:
+        """Have a priced call charged that is about to leave. Raises Refused."""
+        if exchange.charge is None or exchange.charge.is_fresh:
+            return
+        try:
+            await self._charges.make(exchange.charge)
+        except NotFound:
+            raise await self._refuse(Refused(refuse.NO_ROUTE), exchange) from None
+        except CustodyError as problem:
+            raise await self._refuse(problem, exchange) from None
 
     def distrust(self, exchange: Exchange) -> None:
         """Ask for another access token next time: the upstream says that it does not know who calls."""
@@ -203,9 +222,9 @@ class Admission:
             if arrived.authority is not None:
                 raise MalformedTarget("A request inside a tunnel must not name another host.")
             host, port = peer.tunnel
-            return parse_target(f"{host}:{port}", _text(arrived.path))
+            return self._parse(f"{host}:{port}", _text(arrived.path))
         if arrived.authority is not None:
-            target = parse_target(arrived.authority, _text(arrived.path))
+            target = self._parse(arrived.authority, _text(arrived.path))
             # A plain request goes out as HTTPS.
             return msgspec.structs.replace(target, port=443) if target.port == 80 else target
         prefix, target = self._of_path(_text(arrived.path))
@@ -223,7 +242,11 @@ class Admission:
             prefix = f"/proxy/{host}"
         if not host:
             raise Refused(refuse.UNKNOWN_ALIAS)
-        return prefix, parse_target(host, f"/{rest}{mark}{query}")
+        return prefix, self._parse(host, f"/{rest}{mark}{query}")
+
+    def _parse(self, host: str, path: str) -> Target:
+        # Where the operator lists none, an address is told to be one.
+        return parse_target(host, path, addresses=bool(self._settings.private_hosts.places))
 
     # ---- with what
 
@@ -235,14 +258,16 @@ class Admission:
         assert claims is not None  # noqa: S101 - set by _who
         for _ in range(_LOOKS):
             began = time.monotonic()
-            table = await self._lookups.table(claims.tid, standing.credential_version)
-            route = table.find(target, method, claims.sub)
+            tables = await self._lookups.tables(claims.tid, standing.credential_version)
+            route = tables.credentials.find(target, method, claims.sub)
             if route is None:
                 raise Refused(refuse.NO_ROUTE)
             credential = await self._credential(route, standing, exchange, token)
             if not credential.covers(target, method, claims.sub):
                 # The table says otherwise than the seal, or is about to be read again; the seal counts.
                 raise Refused(refuse.NO_ROUTE)
+            if tables.payments is not None:
+                self._find_payment(tables.payments, method, target, exchange, token)
             if time.monotonic() - began < FRESH_SECONDS:
                 return credential
             # A provider took its time; meanwhile the agent may have been frozen, or the secret rotated.
@@ -253,6 +278,24 @@ class Admission:
                 return credential
             standing = now
         raise Refused(refuse.UNAVAILABLE)
+
+    @staticmethod
+    def _find_payment(
+        table: RouteTable[PaymentRoute], method: str, target: Target, exchange: Exchange, token: str
+    ) -> None:
+        """Take note of the route by which the request may be paid for; the signer has the last word on it."""
+        claims = exchange.claims
+        assert claims is not None  # noqa: S101 - set by _who
+        try:
+            route = table.find(target, method, claims.sub)
+        except MalformedTarget:
+            # Servers read its path in several ways, and they are not all paid for.
+            route = None
+        exchange.payment = None
+        if route is not None:
+            caller = caller_of(claims.tid, claims.sub, token, exchange.request_id, exchange.address)
+            path = target.path if target.query is None else f"{target.path}?{target.query}"
+            exchange.payment = Payment(route.id, caller, (method, f"{target.host}:{target.port}", path))
 
     async def _credential(
         self, route: CredentialRoute, standing: Standing, exchange: Exchange, token: str
@@ -267,12 +310,14 @@ class Admission:
             credential = await self._lookups.credential(claims.tid, route.id, standing.credential_version, caller)
         except NotFound:
             raise Refused(refuse.NO_ROUTE) from None
-        except NotMinted:
-            raise Refused(refuse.NOT_MINTED) from None
+        except NotMinted as problem:
+            raise Refused(refuse.GRANT_ENDED if isinstance(problem, GrantEnded) else refuse.NOT_MINTED) from None
         if credential.expired:
             raise Refused(_unavailable("expired"))
         if not credential.fits:
             raise Refused(refuse.VALUE_UNFIT)
+        exchange.charge = Charge(route.id, caller) if credential.fields.charge else None
+        exchange.usage = credential.fields.usage
         return credential
 
     def _outgoing(self, arrived: Arrived, exchange: Exchange, credential: Credential, token: str) -> Outgoing:
@@ -297,6 +342,8 @@ class Admission:
         headers = inject.into_headers(headers, "Host", named)
         # What comes back must be readable, or the credential could hide in it.
         headers = inject.into_headers(headers, "Accept-Encoding", "identity")
+        if is_call := grpc.is_call(headers):
+            headers = inject.into_headers(headers, "grpc-accept-encoding", "identity")
         path, query = target.path.encode(), inject.without_token(target.query, token)
         for one in credential.placed:
             if rules.in_header(one.said):
@@ -307,14 +354,37 @@ class Admission:
                 self._want_body(arrived, exchange, one)
         exchange.secret_version = credential.secret_version
         exchange.needles = credential.needles
-        exchange.injected = bool(credential.placed) and not exchange.into_body
+        if credential.signature is not None:
+            query = aws_request.plain_query(query)
+            headers = self._sign(arrived, exchange, credential.signature, (named, _of(path, query)), headers)
+        exchange.injected = bool(credential.placed or credential.signature) and not exchange.body_wanted
         exchange.ticket = Ticket(
             exchange,
             target.host,
             target.port,
-            private_allowed=host_allowed(target.host, self._settings.private_hosts, port=target.port),
+            private_allowed=self._settings.private_hosts.allow(target.host, target.port),
+            http2=is_call,
         )
-        return Outgoing(target.host, target.port, path if query is None else path + b"?" + query, headers)
+        return Outgoing(target.host, target.port, _of(path, query), headers)
+
+    def _sign(
+        self, arrived: Arrived, exchange: Exchange, signature: Signature, target: tuple[str, bytes], headers: Headers
+    ) -> Headers:
+        """Sign a request last of all, or leave that to when its body is here."""
+        said = aws_request.payload_of(
+            headers, signature.service, has_body=arrived.has_body, changed=bool(exchange.into_body)
+        )
+        exchange.chunks = said.chunks
+        if said.digest is None:
+            if arrived.content_length is not None and arrived.content_length > MAX_INJECTED_BODY:
+                raise Refused(refuse.BODY_NOT_DIGESTED)
+            exchange.signature = signature
+            return said.headers
+        if said.chunks is not None and said.chunks.length > self._settings.max_body_bytes:
+            raise Refused(refuse.BODY_TOO_LARGE)
+        headers, made = signature.sign(arrived.method, *target, said.headers, said.digest)
+        exchange.mask(made)
+        return headers
 
     def _want_body(self, arrived: Arrived, exchange: Exchange, placed: inject.Placed) -> None:
         if not arrived.has_body or exchange.websocket:
@@ -322,6 +392,21 @@ class Admission:
         if arrived.content_length is not None and arrived.content_length > MAX_INJECTED_BODY:
             raise Refused(refuse.BODY_TOO_LARGE)
         exchange.into_body.append(placed)
+
+
+def _check_payment(arrived: Arrived, exchange: Exchange) -> None:
+    """Have nothing paid for a request that cannot be sent again, or that the agent pays for."""
+    exchange.pays_itself = pays_itself(arrived.headers)
+    payment = exchange.payment
+    if payment is None:
+        return
+    # Of a call by gRPC both sides may speak at once, and no 402 is in it.
+    if exchange.pays_itself or grpc.is_call(arrived.headers):
+        exchange.payment = None
+        return
+    payment.key = key_in(arrived.headers)
+    if (arrived.content_length or 0) > MAX_PAID_BODY or _is_websocket(arrived):
+        payment.skipped = BODY_TOO_LARGE
 
 
 def _refusal(problem: CustodyError, exchange: Exchange) -> Refusal:
@@ -358,6 +443,10 @@ def _keep_token_out(target: Target, token: str) -> None:
 
 def _unavailable(how: str) -> Refusal:
     return msgspec.structs.replace(refuse.SECRET_UNAVAILABLE, message=f"The credential of this route is {how}.")
+
+
+def _of(path: bytes, query: bytes | None) -> bytes:
+    return path if query is None else path + b"?" + query
 
 
 def _text(path: bytes) -> str:

@@ -20,11 +20,14 @@ Headers = list[tuple[bytes, bytes]]
 MAX_PLACE: Final = 8192
 # Subprotocols of a websocket that are looked at.
 MAX_OFFERS: Final = 64
-# Where SDKs put the key of an API: Anthropic and API gateways, Google, Azure. They may say something else, too.
-_KEYS: Final = (b"x-api-key", b"x-goog-api-key", b"api-key")
+# How headers end in which SDKs put the key of an API: `x-api-key`, `x-goog-api-key`, `apikey`, `PRIVATE-TOKEN`. Others
+# end so, too: what is no token counts nowhere.
+_KEYS: Final = (b"key", b"token")
 OFFERS: Final = b"sec-websocket-protocol"
 # A browser can give a websocket no header; OpenAI's realtime clients offer the key as a subprotocol of this name.
 _OFFERED_KEY: Final = b"openai-insecure-api-key."
+# The id of the key that a client for AWS signs with; what it signs is signed anew.
+_AWS_KEY = re.compile(rb"Credential=([^/, ]+)/")
 _SPELLING = re.compile(rb"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
 
 
@@ -41,7 +44,8 @@ def gateway_token(headers: Headers) -> str | None:
 def _keys_of(headers: Headers) -> list[bytes]:
     places = []
     for name, value in headers:
-        if (known := name.lower()) in _KEYS:
+        # One with an underscore is read as another header by some servers, and by some as none.
+        if (known := name.lower()).endswith(_KEYS) and b"_" not in known:
             places.append(value.strip())
         elif known == OFFERS and len(value) <= MAX_PLACE:
             places.extend(
@@ -94,18 +98,21 @@ def _credentials(headers: Headers, name: bytes) -> list[bytes] | None:
 
 
 def _parts(value: bytes) -> Iterator[bytes]:
-    """The token of `Bearer x`, or user and password of `Basic`, where an address carries it."""
+    """User and password of `Basic`, an AWS client's key, and of all else (`Bearer`, `token`, no word) what is last."""
     scheme, _, rest = value.partition(b" ")
     kind, text = scheme.lower(), rest.strip()
-    if kind == b"bearer":
-        yield text
-    elif kind == b"basic":
+    if kind == b"basic":
         try:
             user, _, password = base64.b64decode(text, validate=True).partition(b":")
         except binascii.Error:
             return
         yield password
         yield user
+    elif kind == b"aws4-hmac-sha256":
+        if (key := _AWS_KEY.match(text)) is not None:
+            yield key[1]
+    else:
+        yield text or scheme
 
 
 def _only_token(places: list[bytes]) -> str | None:

@@ -15,6 +15,7 @@ from custody.kit.db import DatabaseAway, Pool
 from custody.kit.fair_slots import Bounds, FairSlots
 from custody.kit.logs import logger
 from proxy_addon.exchange import Exchange
+from proxy_addon.payment import Payment
 from proxy_addon.peer import Agent
 from proxy_addon.refusals import Number, Refusals
 
@@ -131,6 +132,14 @@ def _least(exchange: Exchange) -> Row:
     return tenant, agent, "-", "{}", exchange.request_id, exchange.address, None, clock.now()
 
 
+def _payment_of(payment: Payment) -> dict[str, str | None]:
+    """The payment, and the hash of what the upstream says became of it, which is its claim and no more."""
+    paid = payment.paid
+    if paid is None:
+        return {}
+    return {"paymentTxId": paid.tx_id, "paymentResponseHash": payment.claim}
+
+
 def _row(exchange: Exchange) -> Row:
     target, claims = exchange.target, exchange.claims
     host = f"{target.host}:{target.port}" if target else "-"
@@ -147,12 +156,15 @@ def _row(exchange: Exchange) -> Row:
         "secretId": exchange.secret_id,
         "secretVersion": exchange.secret_version,
         "injected": exchange.injected,
+        **(_payment_of(exchange.payment) if exchange.payment is not None else {}),
         "requestBytes": exchange.request_bytes,
         "responseBytes": exchange.response_bytes,
         "milliseconds": round(exchange.seconds * 1000),
         # The row's own time is the database's, later where rows had to wait for it.
         "at": clock.iso(clock.now()),
     }
+    if (charge := exchange.charge) is not None and charge.id is not None:
+        metadata |= {"chargeId": charge.id, "chargedMicroUsd": charge.micro_usd}
     tenant, agent = (claims.tid, claims.sub) if claims else ("", "")
     return (
         tenant,

@@ -1,6 +1,7 @@
 """Read a chunked body (RFC 9112 7.1) in time that grows with its bytes, a bounded part of it at one go.
 
-Extensions and trailers are dropped: they could say what the head may not. A line ends in CRLF and in nothing else.
+Extensions are dropped, and trailers are the reader's to pass on: they could say what the head may not. A line ends in
+CRLF and in nothing else.
 """
 
 import re
@@ -24,9 +25,9 @@ class BadChunk(Invalid):
 
 
 class Chunks:
-    """One body. `ended` once the last trailer was read."""
+    """One body. `ended` once the last of its `trailers` was read."""
 
-    __slots__ = ("_edge", "_fragmentation", "_in_trailers", "_left", "_trailers", "ended")
+    __slots__ = ("_edge", "_fragmentation", "_in_trailers", "_left", "_trailers", "ended", "trailers")
 
     def __init__(self) -> None:
         self._fragmentation = Fragmentation()
@@ -35,6 +36,7 @@ class Chunks:
         self._edge = False
         self._in_trailers = False
         self._trailers = 0
+        self.trailers: list[bytes] = []
         self.ended = False
 
     def __repr__(self) -> str:
@@ -87,6 +89,8 @@ class Chunks:
         self.ended = not line
         if line and not _TRAILER.fullmatch(line):
             raise BadChunk
+        if line:
+            self.trailers.append(line)
         return len(line) + 2
 
 
@@ -98,3 +102,8 @@ def _line(data: bytes, at: int, longest: int) -> bytes | None:
     if len(data) - at >= longest:
         raise BadChunk
     return None
+
+
+def chunk_of(data: bytes) -> bytes:
+    """A chunk of a body, as it is written."""
+    return b"%x\r\n%s\r\n" % (len(data), data)

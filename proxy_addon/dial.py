@@ -7,6 +7,8 @@ name that leads elsewhere the second time (rebinding) leads nowhere. The certifi
 import asyncio
 import os
 
+from custody.credentials.private_hosts import NONE_PRIVATE, PrivateHosts
+from custody.credentials.spelling import is_address
 from custody.kit.addresses import PRIVATE, refusal
 from custody.kit.logs import logger
 from custody.kit.resolver import FairResolver, Lookup
@@ -63,8 +65,9 @@ async def _open(address: str, port: int) -> Streams:
 class Dialler:
     """Dials upstreams for tickets."""
 
-    def __init__(self, lookup: Lookup, seconds: float) -> None:
+    def __init__(self, lookup: Lookup, seconds: float, private_hosts: PrivateHosts = NONE_PRIVATE) -> None:
         self._names = FairResolver(lookup)
+        self._private_hosts = private_hosts
         self._seconds = seconds
 
     async def dial(self, ticket: Ticket) -> Streams:
@@ -77,19 +80,27 @@ class Dialler:
             raise NotDialled(refuse.UPSTREAM_SLOW) from None
 
     async def _vet(self, ticket: Ticket) -> list[str]:
-        claims = ticket.exchange.claims
-        assert claims is not None  # noqa: S101 - nobody else gets a ticket
-        try:
-            addresses = await self._names.resolve(ticket.host, ticket.port, claims.tid, claims.sub)
-        except (OSError, UnicodeError) as problem:
-            self._say(ticket, f"the name does not resolve: {problem}")
-            raise NotDialled(refuse.UPSTREAM_FAILED) from None
+        by_address = is_address(ticket.host)
+        addresses = [ticket.host.strip("[]")] if by_address else await self._resolve(ticket)
         for address in addresses:
+            listed = self._private_hosts.have(address, ticket.port)
+            reason: str | None = refusal(address, PRIVATE if listed or ticket.private_allowed else frozenset())
+            if by_address and not listed:
+                reason = "a host that is an address must be listed"
             # One bad answer among good ones is an attack or a mistake; neither is worth a guess.
-            if reason := refusal(address, PRIVATE if ticket.private_allowed else frozenset()):
+            if reason:
                 self._say(ticket, f"{address} is refused: {reason}")
                 raise NotDialled(refuse.ADDRESS_BLOCKED)
         return addresses
+
+    async def _resolve(self, ticket: Ticket) -> list[str]:
+        claims = ticket.exchange.claims
+        assert claims is not None  # noqa: S101 - nobody else gets a ticket
+        try:
+            return await self._names.resolve(ticket.host, ticket.port, claims.tid, claims.sub)
+        except (OSError, UnicodeError) as problem:
+            self._say(ticket, f"the name does not resolve: {problem}")
+            raise NotDialled(refuse.UPSTREAM_FAILED) from None
 
     async def _first(self, addresses: list[str], ticket: Ticket) -> Streams:
         for address in addresses:

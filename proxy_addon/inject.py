@@ -61,7 +61,7 @@ _EXTENSIONS: Final = b"sec-websocket-extensions"
 
 
 class TooManyPairs(Invalid):
-    """The route puts the credential into the query, which may have at most 10,000 pairs."""
+    """The route changes the query, which may then have at most 10,000 pairs."""
 
 
 class Placed(msgspec.Struct, frozen=True):
@@ -103,8 +103,8 @@ def holds_token(path: str, token: str) -> bool:
 
 def into_headers(headers: Headers, key: str, text: str) -> Headers:
     """The headers with every one of this name, whatever its case, replaced by one at the end."""
-    name = _one_name(key.encode())
-    return [*((known, value) for known, value in headers if _one_name(known) != name), (key.encode(), text.encode())]
+    name = one_name(key.encode())
+    return [*((known, value) for known, value in headers if one_name(known) != name), (key.encode(), text.encode())]
 
 
 def outgoing_headers(
@@ -146,7 +146,7 @@ def _through(headers: Headers, websocket: bool, doomed: Callable[[bytes, bytes],
     kept = []
     for header in headers:
         written = header[0].lower()
-        name = _one_name(written)
+        name = one_name(written)
         if written in dropped or name in dropped or name.startswith(b"proxy-") or doomed(name, header[1]):
             continue
         # Nor Content_Length from where the message ends.
@@ -164,7 +164,8 @@ def _named_in_connection(headers: Headers) -> frozenset[bytes]:
     return frozenset(name.strip().lower() for value in lists for name in value.split(b","))
 
 
-def _one_name(name: bytes) -> bytes:
+def one_name(name: bytes) -> bytes:
+    """The name as it is compared, whatever its case."""
     # A server that hands headers to programs as variables cannot tell X_Key from X-Key.
     return name.lower().replace(b"_", b"-")
 

@@ -9,9 +9,11 @@ from collections.abc import Awaitable, Callable
 
 from custody.kit.jwt import AgentClaims
 from custody.kit.logs import logger
+from custody.kit.tasks import spawn
 from proxy_addon import metrics
 from proxy_addon.crowd import CROWDED, MAX_CONNECTIONS, Crowd
 from proxy_addon.mitm.handler import ConnectionServices, Handler
+from proxy_addon.peer import Peer
 from proxy_addon.refuse import Refusal
 
 log = logger("proxy")
@@ -95,14 +97,20 @@ class Listener:
             async with asyncio.timeout(seconds):
                 await self._empty.wait()
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def _serve_lane(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, tunnel: Peer) -> None:
+        """Serve a stream of HTTP/2 in a tunnel as a connection of its own."""
+        spawn(self._serve(reader, writer, tunnel), "stream")
+
+    async def _serve(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, tunnel: Peer | None = None
+    ) -> None:
         if len(self._handlers) >= CROWDED:
             self._make_room()
         if self._draining or len(self._handlers) >= MAX_CONNECTIONS:
             metrics.TURNED_AWAY.inc()
             writer.close()
             return
-        handler = Handler(reader, writer, self._services)
+        handler = Handler(reader, writer, self._services, self._serve_lane, tunnel)
         self._handlers[handler] = None
         self._crowd.came(handler.peer)
         self._empty.clear()

@@ -16,8 +16,11 @@ from typing import Any
 import asyncpg
 import msgspec
 
+from custody.credentials.aws_key import AWS_SIGNATURE, AwsKey, ValueNotForAws, read_key
+from custody.credentials.coverage import covers
 from custody.credentials.match import RouteTable
 from custody.credentials.patterns import HostPattern, PathPattern, compile_host, compile_path
+from custody.credentials.payment_routes import PaymentRoute, PaymentRouteFields
 from custody.credentials.rules import ValueNotForHeader, ValueNotForUser, value_fits
 from custody.credentials.target import Target
 from custody.credentials.types import CredentialRoute, Placement, RouteFields
@@ -30,10 +33,12 @@ from custody.kit.errors import Unavailable
 from custody.kit.logs import logger
 from custody.kit.tasks import leave_to_caller, spawn
 from custody.protocol.client import SignerClient
-from custody.protocol.signer.secrets import Revealed, RevealForRoute
+from custody.protocol.signer.secrets import Revealed, RevealForRoute, TokenRequest
+from proxy_addon.aws_request import Signature
 from proxy_addon.inject import Placed, format_value
 from proxy_addon.mask import Needles, needles
 from proxy_addon.minted import PAUSE_SECONDS, Minted, Minter, NotMinted
+from proxy_addon.refreshing import Refresh
 
 log = logger("proxy")
 CHANNEL = "custody_changes"
@@ -78,6 +83,7 @@ class Credential:
         "placed",
         "secret_id",
         "secret_version",
+        "signature",
     )
 
     def __init__(self, revealed: Revealed, minted: Minted | None = None) -> None:
@@ -90,10 +96,15 @@ class Credential:
         own = revealed.value.decode() if minted is None else minted.token
         values = [own, *(one.value.decode() for one in revealed.also)] if self.fields.placements else []
         said = list(zip(self.fields.placements, values, strict=True))
-        self.placed = [Placed(one, format_value(one, value)) for one, value in said]
-        self.needles = Needles.together([needles(value) for value in values])
         # A token is of characters that fit everywhere.
         self.fits = all(_fits(one, value) for one, value in said[minted is not None :])
+        self.signature: Signature | None = None
+        if self.fields.inject_as == AWS_SIGNATURE and self.fits:
+            key, said, values = read_key(values[0].encode()), said[1:], values[1:]
+            self.signature = _signature(key, self.fields.inject_key)
+            values += [text for text in (key.secret_access_key, key.session_token) if text is not None]
+        self.placed = [Placed(one, format_value(one, value)) for one, value in said]
+        self.needles = Needles.together([needles(value) for value in values])
         self._host: HostPattern = compile_host(revealed.fields.host_pattern)
         self._path: PathPattern = compile_path(revealed.fields.path_pattern)
 
@@ -113,16 +124,30 @@ class Credential:
             and fields.serves(agent)
             and fields.method in ("*", method)
             and self._host.matches(target.host, target.port)
-            and self._path.covers(target)
+            and covers(self._path, target)
         )
 
 
 def _fits(said: Placement, value: str) -> bool:
     try:
         value_fits(said, value)
-    except (ValueNotForHeader, ValueNotForUser):
+    except (ValueNotForHeader, ValueNotForUser, ValueNotForAws):
         return False
     return True
+
+
+def _signature(key: AwsKey, scope: str) -> Signature:
+    # 5 MB and a tenth of a second that most deployments need not spend.
+    from proxy_addon.aws_signature import AwsSignature  # noqa: PLC0415
+
+    return AwsSignature(key, scope)
+
+
+class Tables(msgspec.Struct, frozen=True):
+    """A tenant's routes; None where it has no payment routes."""
+
+    credentials: RouteTable[CredentialRoute]
+    payments: RouteTable[PaymentRoute] | None
 
 
 class LookupCache:
@@ -133,8 +158,8 @@ class LookupCache:
         self._pool = pool
         self._signer = signer
         self._standings: Cache[tuple[str, str], Standing | None] = Cache(_AGENTS, STALE_SECONDS)
-        self._not_minted: Cache[tuple[str, str, int], bool] = Cache(_SECRETS, PAUSE_SECONDS)
-        self._tables: Cache[str, tuple[int, RouteTable]] = Cache(_TENANTS)
+        self._not_minted: Cache[tuple[str, str, int], type[NotMinted]] = Cache(_SECRETS, PAUSE_SECONDS)
+        self._tables: Cache[str, tuple[int, Tables]] = Cache(_TENANTS)
         self._credentials: Cache[tuple[str, str], tuple[int, Credential]] = Cache(_SECRETS, SECRET_SECONDS)
         self._asking: dict[Any, asyncio.Future[Any]] = {}
         # Rises with every notification of a tenant: an answer that was asked for before one is not kept.
@@ -156,31 +181,31 @@ class LookupCache:
             return found.value
         return standing
 
-    async def table(self, tenant: str, version: int) -> RouteTable:
+    async def tables(self, tenant: str, version: int) -> Tables:
         """The tenant's routes, at least as new as this version."""
         found = self._tables.get(tenant)
         if found is not None and found[0] == version:
             return found[1]
         try:
-            table: RouteTable = await self._once(("table", tenant, version), lambda: self._read_table(tenant, version))
+            tables: Tables = await self._once(("table", tenant, version), lambda: self._read_tables(tenant, version))
         except DatabaseAway:
             raise StoreAway from None
-        return table
+        return tables
 
     async def credential(self, tenant: str, route: str, version: int, caller: AgentCaller) -> Credential:
         """The secret of a route, at least as new as this version. Raises what the signer refused it for."""
         found = self._credentials.get((tenant, route))
-        refused = self._not_minted.get((tenant, route, version)) is not None
+        refused = self._not_minted.get((tenant, route, version))
         if found is not None and found[0] == version:
             minted = found[1].minted
             if minted is None or minted.fresh:
                 return found[1]
             if minted.usable:
-                if not refused:
+                if refused is None:
                     self._renew(tenant, route, version, caller)
                 return found[1]
-        if refused:
-            raise NotMinted
+        if refused is not None:
+            raise refused
         # Not shared between waiting requests: each asks with its own proof, and the signer judges each.
         return await self._reveal(tenant, route, version, caller)
 
@@ -195,18 +220,22 @@ class LookupCache:
     async def _reveal(self, tenant: str, route: str, version: int, caller: AgentCaller) -> Credential:
         began, changes = time.monotonic(), self._changes[tenant]
         answer = (await self._signer.ask(RevealForRoute(route), caller)).answer
-        # The forms of a large value take long to find.
+        # The forms of a large value take long to find, and so does the library that signs.
         large = max(len(answer.value), *(len(one.value) for one in answer.also), 0) > _LARGE_VALUE
+        slow = large or answer.fields.inject_as == AWS_SIGNATURE
         minted = None
-        if answer.request is not None:
+        source: TokenRequest | Refresh | None = answer.request
+        if (exchange := answer.fields.exchange) is not None and exchange.grant == "refreshToken" and answer.secret_id:
+            source = Refresh(self._signer, route, answer.secret_id, caller)
+        if source is not None:
             key = (tenant, route, answer.secret_id, answer.secret_version, answer.fields.exchange)
             try:
-                minted = await self._minter.token(key, answer.request, tenant)
-            except NotMinted:
+                minted = await self._minter.token(key, source, tenant)
+            except NotMinted as problem:
                 # Neither the provider nor the signer is asked again for each request that fails.
-                self._not_minted.put((tenant, route, version), True)
+                self._not_minted.put((tenant, route, version), type(problem))
                 raise
-        credential = await asyncio.to_thread(Credential, answer, minted) if large else Credential(answer, minted)
+        credential = await asyncio.to_thread(Credential, answer, minted) if slow else Credential(answer, minted)
         if changes == self._changes[tenant]:
             self._credentials.put((tenant, route), (version, credential), began)
         return credential
@@ -266,12 +295,14 @@ class LookupCache:
             self._standings.put(key, standing, began)
         return standing
 
-    async def _read_table(self, tenant: str, version: int) -> RouteTable:
+    async def _read_tables(self, tenant: str, version: int) -> Tables:
         rows = await self._pool.fetch("SELECT * FROM proxy_routes($1)", tenant)
+        paying = await self._pool.fetch("SELECT * FROM proxy_payment_routes($1)", tenant)
         # Ten thousand routes take a tenth of a second: not on the event loop.
-        table = _table(rows) if len(rows) < _FEW_ROUTES else await asyncio.to_thread(_table, rows)
-        self._tables.put(tenant, (version, table))
-        return table
+        few = len(rows) + len(paying) < _FEW_ROUTES
+        tables = _tables(rows, paying) if few else await asyncio.to_thread(_tables, rows, paying)
+        self._tables.put(tenant, (version, tables))
+        return tables
 
     async def _once(self, key: Any, ask: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
         """Ask, unless the same question is on its way already; then wait for that answer."""
@@ -283,12 +314,26 @@ class LookupCache:
         return await asyncio.shield(asking)
 
 
-def _table(rows: list[Any]) -> RouteTable:
+def _tables(rows: list[Any], paying: list[Any]) -> Tables:
     routes = [_route(row) for row in rows]
     table = RouteTable([route for route in routes if route is not None])
     if table.broken or None in routes:
         log.error("credential routes that cannot be read are skipped", extra={"routes": table.broken[:10]})
-    return table
+    if not paying:
+        return Tables(table, None)
+    paid = [_payment_route(row) for row in paying]
+    payments = RouteTable([route for route in paid if route is not None])
+    if payments.broken or None in paid:
+        log.error("payment routes that cannot be read are skipped", extra={"routes": payments.broken[:10]})
+    return Tables(table, payments)
+
+
+def _payment_route(row: Any) -> PaymentRoute | None:
+    """A row as a payment route; None for one that the signer cannot have written."""
+    try:
+        return PaymentRoute(id=str(row["id"]), fields=msgspec.json.decode(row["fields"], type=PaymentRouteFields))
+    except msgspec.ValidationError:
+        return None
 
 
 def _route(row: Any) -> CredentialRoute | None:

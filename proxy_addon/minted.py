@@ -10,6 +10,7 @@ import re
 import time
 from datetime import UTC, datetime
 from typing import Any
+from urllib.parse import parse_qs
 
 import msgspec
 
@@ -20,6 +21,7 @@ from custody.kit.logs import logger
 from custody.kit.outside import Fetched, Fetcher, NoAnswer
 from custody.kit.tasks import leave_to_caller, spawn
 from custody.protocol.signer.secrets import TokenRequest
+from proxy_addon.refreshing import Refresh
 
 log = logger("proxy")
 MAX_ANSWER = 64 * 1024
@@ -34,6 +36,8 @@ LEAST_SECONDS = 5.0
 PAUSE_SECONDS = 5.0
 # RFC 6750, 2.1, and what providers send beside it.
 _TOKEN = re.compile(rf"[\x21-\x7e]{{1,{MAX_TOKEN}}}")
+_REFRESH_TOKEN = re.compile(r"[\x20-\x7e]{1,4096}")
+_SERVERS_FAULT = 500
 Key = tuple[Any, ...]
 
 
@@ -43,12 +47,18 @@ class NotMinted(CustodyError):
     status = 502
 
 
+class GrantEnded(NotMinted):
+    """The provider no longer takes the refresh token: somebody must authorise again."""
+
+
 class _Answer(msgspec.Struct, frozen=True):
     """Of RFC 6749 5.1, and of GitHub's answer, what is used; providers are not strict about the rest."""
 
     access_token: Any = None
     token: Any = None
     id_token: Any = None
+    refresh_token: Any = None
+    error: Any = None
     expires_in: Any = None
     expires_at: Any = None
 
@@ -84,10 +94,10 @@ class Minter:
     def __init__(self, fetcher: Fetcher) -> None:
         self._fetcher = fetcher
         self._known: Cache[Key, Minted] = Cache(MAX_MINTED)
-        self._refused: Cache[Key, float] = Cache(MAX_MINTED, PAUSE_SECONDS)
+        self._refused: Cache[Key, type[NotMinted]] = Cache(MAX_MINTED, PAUSE_SECONDS)
         self._asking: dict[Key, asyncio.Task[Minted]] = {}
 
-    async def token(self, key: Key, request: TokenRequest, tenant: str) -> Minted:
+    async def token(self, key: Key, request: TokenRequest | Refresh, tenant: str) -> Minted:
         """The token for a key, which names the secret's version and the route; NotMinted if there is none.
 
         One that ends soon is used on only where there is no other.
@@ -96,10 +106,10 @@ class Minter:
         if known is not None and known.fresh:
             return known
         usable = known if known is not None and known.usable else None
-        if self._refused.get(key) is not None:
+        if (refused := self._refused.get(key)) is not None:
             if usable is not None:
                 return usable
-            raise NotMinted
+            raise refused
         asking = self._asking.get(key)
         if asking is None:
             asking = self._asking[key] = spawn(self._ask(key, request, tenant), "mint", on_failure=leave_to_caller)
@@ -125,25 +135,84 @@ class Minter:
             self._known.drop(refused.key)
         return True
 
-    async def _ask(self, key: Key, request: TokenRequest, tenant: str) -> Minted:
+    async def _ask(self, key: Key, request: TokenRequest | Refresh, tenant: str) -> Minted:
+        ended: type[NotMinted] = NotMinted
         problem = "unreadable"
         try:
-            answer = await self._fetcher.post(
-                request.url, request.body, tenant=tenant, most_bytes=MAX_ANSWER, headers=request.headers
-            )
-            if 200 <= answer.status < 300:
-                minted = _read(key, answer)
-                self._known.put(key, minted)
-                return minted
-            problem = f"status {answer.status}"
+            if isinstance(request, Refresh):
+                minted = await self._refresh(key, request, tenant)
+            else:
+                minted = _read(key, _insist(await self._fetch(request, tenant)))
         except NoAnswer as no_answer:
             problem = no_answer.problem
+        except CustodyError as refusal:
+            # Of the signer, or others are asking for it.
+            problem = refusal.code
+        except _Refused as refused:
+            problem, ended = (
+                f"status {refused.status}",
+                GrantEnded if refused.ended and isinstance(request, Refresh) else NotMinted,
+            )
         except (msgspec.MsgspecError, ValueError, TypeError, ArithmeticError, RecursionError):
             # Nothing of an answer that holds a token is shown or logged.
             pass
-        self._refused.put(key, time.monotonic())
+        else:
+            self._known.put(key, minted)
+            return minted
+        self._refused.put(key, ended)
         log.warning("a provider gave no token", extra={"tenant": tenant, "route": key[1], "reason": problem})
-        raise NotMinted
+        raise ended
+
+    async def _refresh(self, key: Key, refresh: Refresh, tenant: str) -> Minted:
+        """The token of a refresh that nobody else makes meanwhile; what the provider gave beside it is kept first."""
+        begun = await refresh.begin()
+        # Until the provider has said so, nobody knows whether it used the refresh token up.
+        unknown, following = True, None
+        try:
+            answer = await self._fetch(begun.request, tenant)
+            unknown = answer.status >= _SERVERS_FAULT
+            # First: it must be kept even if what came beside it cannot be used.
+            following = _following(begun.request, _insist(answer))
+            minted = _read(key, answer)
+        except (msgspec.MsgspecError, ValueError, TypeError, ArithmeticError, RecursionError):
+            unknown = True
+            raise
+        finally:
+            await refresh.end(begun, following, unknown=unknown and following is None)
+        return minted
+
+    async def _fetch(self, request: TokenRequest, tenant: str) -> Fetched:
+        return await self._fetcher.post(
+            request.url, request.body, tenant=tenant, most_bytes=MAX_ANSWER, headers=request.headers
+        )
+
+
+class _Refused(Exception):
+    """The provider's answer is a refusal; `ended`: of the refresh token itself (RFC 6749, 5.2)."""
+
+    def __init__(self, status: int, *, ended: bool) -> None:
+        super().__init__(status)
+        self.status, self.ended = status, ended
+
+
+def _insist(answer: Fetched) -> Fetched:
+    if 200 <= answer.status < 300:
+        return answer
+    try:
+        ended = msgspec.json.decode(answer.body, type=_Answer).error == "invalid_grant"
+    except (msgspec.MsgspecError, RecursionError):
+        ended = False
+    raise _Refused(answer.status, ended=ended)
+
+
+def _following(request: TokenRequest, answer: Fetched) -> str | None:
+    """The other refresh token that a provider gave beside the access token; ValueError for one that cannot be kept."""
+    said = msgspec.json.decode(answer.body, type=_Answer).refresh_token
+    if said is None or [said] == parse_qs(request.body.decode()).get("refresh_token"):
+        return None
+    if not isinstance(said, str) or not _REFRESH_TOKEN.fullmatch(said):
+        raise ValueError
+    return said
 
 
 def _read(key: Key, answer: Fetched) -> Minted:

@@ -15,7 +15,7 @@ from urllib.parse import quote, urlsplit
 
 import msgspec
 
-from custody.credentials.spelling import DEFAULT_PORT, Misspelled, normal_path, read_host
+from custody.credentials.spelling import DEFAULT_PORT, Misspelled, is_address, normal_path, read_host
 from custody.credentials.target import Target
 
 Headers = list[tuple[bytes, bytes]]
@@ -158,15 +158,15 @@ def reference(raw: bytes, origin: Origin, *, absolute: bool = False) -> bytes | 
 
 def _of_url(scheme: str | None, authority: str, rest: str, origin: Origin) -> str | None:
     try:
-        # IP addresses are refused in every notation: they include the proxy's own, and an honest upstream has a name.
-        host, port = read_host(authority)
+        host, port = read_host(authority, addresses=True)
     except Misspelled:
         return None
     if port is None or (port == _HTTP_PORT and (scheme or "").lower() == "http"):
         port = DEFAULT_PORT
     if (host, port) == (origin.target.host, origin.target.port):
         return _resolve(rest if rest.startswith("/") else "/" + rest, origin)
-    if host in origin.proxies or host.endswith(".localhost"):
+    # Other IP addresses are refused: they include the proxy's own.
+    if is_address(host) or host in origin.proxies or host.endswith(".localhost"):
         return None
     return f"{scheme or 'https'}://{authority}{rest}"
 

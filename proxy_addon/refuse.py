@@ -29,6 +29,8 @@ class Refusal(msgspec.Struct, frozen=True):
     code: str
     message: str
     headers: tuple[tuple[bytes, bytes], ...] = ()
+    # What else a program is told.
+    details: dict[str, str] = {}
 
 
 BAD_TOKEN = Refusal(
@@ -50,8 +52,13 @@ UNKNOWN_ALIAS = Refusal(403, "unknown_alias", "No such alias; use a configured o
 FROZEN = Refusal(403, "frozen", "The agent or its tenant is frozen; no request is forwarded until it is unfrozen.")
 SECRET_UNAVAILABLE = Refusal(403, "secret_unavailable", "The credential of this route was deleted or has expired.")
 VALUE_UNFIT = Refusal(403, "secret_unavailable", "The credential of this route cannot be sent in a header.")
-ADDRESS_BLOCKED = Refusal(403, "address_blocked", "The host resolves to an address that the proxy must not call.")
+ADDRESS_BLOCKED = Refusal(403, "address_blocked", "The host is or has an address that the proxy must not call.")
 BODY_TOO_LARGE = Refusal(413, "body_too_large", "The request body is larger than the proxy accepts.")
+BODY_NOT_DIGESTED = Refusal(
+    413,
+    "body_too_large",
+    "A body without its SHA-256 in x-amz-content-sha256 is held to be signed, and may have at most 8 MiB.",
+)
 BODY_UNFIT = Refusal(
     415,
     "body_unfit",
@@ -59,6 +66,11 @@ BODY_UNFIT = Refusal(
 )
 HEAD_TOO_LARGE = Refusal(431, "head_too_large", "The request line and headers are longer than 64 KiB.")
 MALFORMED = Refusal(400, "malformed_request", "The request is not valid HTTP/1.1.")
+HTTP2_AT_PORT = Refusal(
+    400,
+    "malformed_request",
+    "This port takes HTTP/1.1; for HTTP/2 have the client open a tunnel, as with HTTPS_PROXY=http://agent:<token>@host.",
+)
 TOO_FRAGMENTED = Refusal(
     400, "too_fragmented", "The body arrived in too many chunks of a few bytes each; send larger ones."
 )
@@ -83,6 +95,20 @@ UPSTREAM_ENCODED = Refusal(
     "upstream_encoded",
     "The upstream's body has an encoding that the proxy cannot check; status and headers are the upstream's.",
 )
+NO_HTTP2 = Refusal(502, "upstream_failed", "The upstream speaks no HTTP/2, which gRPC needs.")
+ONLY_HTTP2 = Refusal(
+    502, "upstream_failed", "The upstream speaks HTTP/2 only, which is remembered now; send the request again."
+)
+MESSAGES_ENCODED = Refusal(
+    502,
+    "upstream_encoded",
+    "The upstream compresses its gRPC messages though asked not to, so they cannot be checked; switch that off there.",
+)
+GRANT_ENDED = Refusal(
+    502,
+    "refresh_token_ended",
+    "The provider no longer takes the refresh token of this route's secret: authorise again, and rotate the secret.",
+)
 NOT_MINTED = Refusal(
     502,
     "token_not_minted",
@@ -90,6 +116,26 @@ NOT_MINTED = Refusal(
 )
 UPSTREAM_SLOW = Refusal(504, "upstream_timeout", "The upstream did not respond in time.")
 RANGE_NOT_SATISFIABLE = Refusal(416, "range_not_satisfiable", "The range begins behind the end.")
+PAYMENT_NOT_ACCEPTED = Refusal(
+    402,
+    "payment_not_accepted",
+    "The payment was made, and the upstream did not accept it: it asks for another one. Do not pay it by hand.",
+)
+APPROVAL_REQUIRED = Refusal(
+    402,
+    "approval_required",
+    "A person must approve this payment. Send the same request with the same Idempotency-Key once it is approved.",
+)
+_NO_KEY = (
+    "A person must approve this payment, and no request could fetch it then, for this one had no Idempotency-Key: "
+    "withdraw it, and send the request again with one."
+)
+PAYMENT_REFUSED = Refusal(403, "payment_refused", "The rules do not allow this payment.")
+PAYMENTS_PAUSED = Refusal(
+    429,
+    "payments_paused",
+    "This host took payments of this agent three times and gave nothing for them; it is paid again later.",
+)
 LEAVING = Refusal(503, "leaving", "The proxy is shutting down; send new connections to another one.")
 UNAVAILABLE = Refusal(
     503,
@@ -118,9 +164,31 @@ def from_error(problem: CustodyError) -> Refusal:
     status = next((status for kind, status in _STATUS if isinstance(problem, kind)), None)
     if status is None:
         return INTERNAL
-    wait = getattr(problem, "retry_after", None)
+    wait = getattr(problem, "retry_after", problem.context.get("retry_after"))
     headers = ((b"Retry-After", str(wait).encode()),) if wait is not None else ()
     return Refusal(status, problem.code, problem.message, headers)
+
+
+def approval_required(approval_id: str, tx_id: str, seconds: int | None) -> Refusal:
+    """The answer while a person decides about a payment; None for seconds where no repetition could get it."""
+    details = {"approvalId": approval_id, "txId": tx_id}
+    if seconds is None:
+        return msgspec.structs.replace(APPROVAL_REQUIRED, message=_NO_KEY, details=details)
+    return msgspec.structs.replace(APPROVAL_REQUIRED, headers=((b"Retry-After", b"%d" % seconds),), details=details)
+
+
+def payment_refused(reason: str, tx_id: str, seconds: int | None) -> Refusal:
+    """The refusal of a payment by rules; with the seconds where only a full window is in the way."""
+    return msgspec.structs.replace(
+        PAYMENT_REFUSED,
+        headers=() if seconds is None else ((b"Retry-After", b"%d" % seconds),),
+        details={"reason": reason, "txId": tx_id},
+    )
+
+
+def payments_paused(seconds: int) -> Refusal:
+    """The refusal to pay a host for a while."""
+    return msgspec.structs.replace(PAYMENTS_PAUSED, headers=((b"Retry-After", b"%d" % seconds),))
 
 
 def beyond_end(total: int) -> Refusal:
@@ -136,4 +204,6 @@ def body_of(refusal: Refusal, request_id: str) -> bytes:
     """The envelope, with an object in `error`: clients of other APIs print its `message`, and of a text nothing."""
     kind = _TYPES.get(refusal.status, "api_error" if refusal.status >= 500 else "invalid_request_error")
     error = {"message": refusal.message, "type": kind, "code": refusal.code}
-    return msgspec.json.encode({"ok": False, "error": error, "data": {"code": refusal.code, "requestId": request_id}})
+    return msgspec.json.encode(
+        {"ok": False, "error": error, "data": {"code": refusal.code, "requestId": request_id, **refusal.details}}
+    )

@@ -7,8 +7,9 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from custody.credentials import private_hosts
 from custody.credentials.aliases import parse_aliases
-from custody.credentials.patterns import HostPattern, InvalidPattern, compile_host
+from custody.credentials.private_hosts import PrivateHosts
 from custody.kit import environment, metrics_address
 
 ALIASES = "openai=api.openai.com,anthropic=api.anthropic.com,github=api.github.com"
@@ -28,7 +29,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     # Scheme, host and port by which agents reach the gateway, or nothing: then each request says so itself.
     public_url: str
     aliases: dict[str, str]
-    private_hosts: tuple[HostPattern, ...]
+    private_hosts: PrivateHosts
     extra_ca_file: Path | None
     ca_file: Path
     ca_key_file: Path
@@ -59,7 +60,7 @@ def read(source: Mapping[str, str] = os.environ) -> Settings:
         metrics_port=environment.port(source, "SERVICE_METRICS_PORT_PROXY", 3291),
         public_url=_public_url(source),
         aliases=_aliases(ALIASES) | _aliases(source.get("SERVICE_PROXY_ALIASES", "")),
-        private_hosts=_hosts(source.get("SERVICE_PROXY_ALLOW_PRIVATE_HOSTS", "")),
+        private_hosts=private_hosts.read(source),
         extra_ca_file=environment.path(source, "SERVICE_PROXY_EXTRA_CA_FILE", "") if extra else None,
         ca_file=environment.path(source, "SERVICE_PROXY_CA_FILE", home / "proxy-ca.pem"),
         ca_key_file=environment.path(source, "SERVICE_PROXY_CA_KEY_FILE", home / "proxy-ca.key"),
@@ -88,10 +89,3 @@ def _aliases(text: str) -> dict[str, str]:
         return parse_aliases(text)
     except ValueError as problem:
         raise environment.BadSetting("SERVICE_PROXY_ALIASES", str(problem)) from None
-
-
-def _hosts(text: str) -> tuple[HostPattern, ...]:
-    try:
-        return tuple(compile_host(part.strip()) for part in text.split(",") if part.strip())
-    except InvalidPattern as problem:
-        raise environment.BadSetting("SERVICE_PROXY_ALLOW_PRIVATE_HOSTS", problem.message) from None

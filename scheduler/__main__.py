@@ -9,6 +9,7 @@ import sys
 import uvloop
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
+from custody.chains import built_in, families
 from custody.chains.rpc import Rpc
 from custody.kit import db, garbage, logs, outside_urls
 from custody.kit.dns_records import DnsRecords
@@ -17,11 +18,14 @@ from custody.kit.outside import Fetcher, Outside
 from custody.kit.poolers import ForgetfulPooler, refuse_forgetful
 from custody.kit.resolver import Lookup, system_lookup
 from custody.kit.schema_version import NewerDatabase, refuse_newer
+from custody.notifications.mail import Mail
 from custody.ports import Ports
 from custody.protocol.client import SignerClient
 from custody.protocol.workers import Workers
 from scheduler import settings
 from scheduler.jobs import with_ongoing
+from scheduler.notices.notify import Notices
+from scheduler.prices.fetch import PriceFetches, way_to
 from scheduler.run import Runner
 from scheduler.sign_on.fetch_keys import KeyFetches
 from scheduler.webhooks.deliver import Deliveries
@@ -50,11 +54,14 @@ async def serve(given: settings.Settings, receivers: Outside) -> None:
     dns = DnsRecords(given.dns_server)
     ports = Ports(pool=pool, workers=workers, chains=given.chains, rpc=Rpc(), dns=dns)
     deliveries = Deliveries(receivers)
+    mail = Mail(given.smtp_url, given.public_url, plain=not given.production) if given.smtp_url else None
+    notices = Notices(receivers, mail, given.public_url)
     # No further authority vouches for issuers: that one is for receivers.
     issuers = Outside(loopback_allowed=receivers.loopback_allowed)
     key_fetches = KeyFetches(Fetcher(issuers))
+    prices = way_to(given.prices_url, loopback_allowed=receivers.loopback_allowed)
     clockwork = AsyncIOScheduler()
-    jobs = with_ongoing(deliveries, key_fetches)
+    jobs = with_ongoing(deliveries, notices, key_fetches, PriceFetches(given.prices_url, Fetcher(prices)))
     runner = Runner(ports, jobs)
     for job in jobs:
         clockwork.add_job(
@@ -70,7 +77,7 @@ async def serve(given: settings.Settings, receivers: Outside) -> None:
     # Shutting down would cut off what runs, so nothing new begins first, and what runs comes to its end.
     clockwork.pause()
     log.info("stopping")
-    await asyncio.gather(deliveries.close(ports), key_fetches.close())
+    await asyncio.gather(deliveries.close(ports), notices.close(ports), key_fetches.close())
     await runner.wait_for_end()
     clockwork.shutdown(wait=False)
     await ports.workers.close()
@@ -81,6 +88,7 @@ async def serve(given: settings.Settings, receivers: Outside) -> None:
 def main() -> None:
     """The process."""
     logs.set_up()
+    families.hand_in(built_in.LISTED)
     try:
         given = settings.read()
     except ValueError as problem:

@@ -7,6 +7,8 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 
+from custody.chains import built_in, families
+from custody.chains.family import Family
 from custody.kit import db, environment, logs
 from custody.kit.logs import logger
 from custody.kit.poolers import ForgetfulPooler, refuse_forgetful
@@ -22,19 +24,23 @@ from custody.worker.proofs import Proofs
 from custody.worker.sealing import Sealer, Tampered
 from custody.worker.server import Server
 from custody.worker.token_keys import AGENT_KEYS, Tokens, load_or_make
-from signer import master_key, second_readers, settings, statement_keys
+from signer import delays, master_key, second_readers, settings, statement_keys
 from signer.acknowledged_orders import AcknowledgedOrders
 from signer.audit_journal import AuditLog, Journal
 from signer.authority_seals import AuthoritySeals
+from signer.breakers import Breakers
 from signer.claims import Claims
 from signer.context import Signer
 from signer.identity_key import IdentityKey
 from signer.orders.built_in import KINDS
-from signer.orders.kinds import OrderKinds
+from signer.orders.kind import OrderKinds
 from signer.policies import PolicySeals
+from signer.prices import IssuedPrices
 from signer.quotas import TenantQuotas
+from signer.recipients import Recipients
 from signer.rollback_journal import Heads
 from signer.rotation.keys import MasterKeys
+from signer.set_seals import SetSeals
 from signer.settings import Settings
 from signer.table import HANDLERS
 from signer.write_batches import WriteBatches
@@ -104,6 +110,7 @@ async def _build(pool: db.Pool, given: Settings, acknowledged: AcknowledgedOrder
     claims.load()
     journal = Journal(given.worker.home / "signer" / "audit.log")
     journal.load()
+    issued = _issued_prices(given)
     judging = JudgingSeals(identity.sealer)
     read = Tokens(pool, identity.sealer, AGENT_KEYS, minter)
     counters: Counter[str] = Counter()
@@ -117,15 +124,21 @@ async def _build(pool: db.Pool, given: Settings, acknowledged: AcknowledgedOrder
         audit_log=AuditLog(journal, given.checkpoint_file),
         proofs=Proofs(pool, identity.sealer, read, judging, scoped=given.worker.scoped_platform_keys),
         policies=PolicySeals(sealer, heads),
+        sets=SetSeals(sealer, heads),
+        rule_facts=(Recipients(sealer), Breakers()),
+        delay_of=delays.seconds_of,
         claims=claims,
         authority=AuthoritySeals(sealer, heads),
         judging=judging,
         chains=given.worker.chains,
+        prices=(lambda now: given.prices) if issued is None else issued.at,
+        issued_prices=issued,
         kinds=kinds,
         allow_unsafe_calls=given.allow_unsafe_calls,
         empty_policy="deny" if given.empty_policy == "deny" else "allow",
         agent_put_replaces=given.agent_put_replaces,
         allow_broad_secret_routes=given.allow_broad_secret_routes,
+        allow_address_routes=given.allow_address_routes,
         allow_cookie_injection=given.allow_cookie_injection,
         imports=given.imports,
         user_wallet_policies=given.user_wallet_policies,
@@ -134,6 +147,14 @@ async def _build(pool: db.Pool, given: Settings, acknowledged: AcknowledgedOrder
         writes=WriteBatches(pool, counters),
         public_url=given.worker.issuer,
     )
+
+
+def _issued_prices(given: Settings) -> IssuedPrices | None:
+    if given.prices_key is None:
+        return None
+    issued = IssuedPrices(given.worker.home / "signer" / "prices", given.prices_key, given.prices_max_age_seconds)
+    issued.load()
+    return issued
 
 
 async def _keyring(pool: db.Pool, given: Settings) -> Keyring:
@@ -145,9 +166,14 @@ async def _keyring(pool: db.Pool, given: Settings) -> Keyring:
     return keyring
 
 
-def main(kinds: OrderKinds = KINDS, handlers: Sequence[Handler[Signer]] = HANDLERS) -> None:
-    """Run the process, which signs these kinds of orders and carries out these commands."""
+def main(
+    kinds: OrderKinds = KINDS,
+    handlers: Sequence[Handler[Signer]] = HANDLERS,
+    chain_families: Sequence[Family] = built_in.LISTED,
+) -> None:
+    """Run the process, which signs these kinds of orders of these families and carries out these commands."""
     logs.set_up()
+    families.hand_in(chain_families)
     protections = harden.harden("signer")
     harden.assert_fast_curve()
     try:

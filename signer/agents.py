@@ -4,6 +4,7 @@ from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any, NamedTuple
 
+import asyncpg
 import msgspec
 from msgspec import UNSET, UnsetType
 
@@ -24,19 +25,23 @@ from custody.protocol.signer.agents import (
     Revoked,
     WalletAddresses,
 )
+from custody.protocol.signer.order_refusals import AgentAbsent
 from custody.protocol.signer.policies import AgentsCreated, CreateAgents, NewAgent
-from custody.protocol.signer.refusals import AgentAbsent, AgentIdReserved, PoliciesByAdmins, TooManyBatches
-from custody.protocol.signer.user_wallets import PREFIX
+from custody.protocol.signer.refusals import AgentIdReserved, PoliciesByAdmins, TooManyBatches, WalletOfPerson
+from custody.protocol.signer.user_wallets import PREFIX, is_anothers
+from custody.webhooks.control_events import AgentFrozen
+from custody.webhooks.payload import encode_events
 from custody.worker.act import act
 from custody.worker.acts import acting, remember, tell
 from custody.worker.agent_queues import TooManyWaiting
 from custody.worker.call import Call
-from custody.worker.idempotency import IdempotencyRace, earlier, packed
+from custody.worker.idempotency import IdempotencyRace, earlier, pack
 from custody.worker.proven import ProvenSession, ProvenTenant
 from custody.worker.sealing import Context
 from signer import quorum_rules
 from signer.context import Signer
 from signer.policies import row_of
+from signer.policy_sets import raise_unknown_set
 from signer.quotas import AGENT_BYTES, Held, rules_bytes
 from signer.tokens import agent_token
 from signer.wallets.built_in import BORN_WITH, KEYS
@@ -45,7 +50,7 @@ _CREATE = "SELECT * FROM create_agents($1, $2, $3, $4, $5, $6, $7)"
 _RENAME = "SELECT rename_agent($1, $2, $3, $4, $5, $6, $7, $8, $9)"
 _ANCHOR = "SELECT * FROM agent_anchor($1, $2)"
 _CHANGE = "SELECT change_agent($1, $2, $3, $4, $5)"
-_EMPTY = "SELECT empty_agent($1, $2, $3, $4, $5, $6)"
+_EMPTY = "SELECT empty_agent($1, $2, $3, $4, $5, $6, $7)"
 _PUT_IDEMPOTENT = "SELECT idempotency_put($1, $2)"
 # Orders of one agent that one transaction deletes.
 MAX_DELETED_AT_ONCE = 500
@@ -123,7 +128,10 @@ async def create(signer: Signer, message: CreateAgents, call: Call[ProvenTenant]
             # As where rules are replaced: with this, a set whose seal is broken is not taken for one without votes.
             for one in newborn:
                 signer.policies.heads.remember(call.caller.tenant, one.agent.id, one.incarnation, 1, of="quorum")
-        outcome = await _write(signer, newborn, rules, call)
+        try:
+            outcome = await _write(signer, newborn, rules, call)
+        except asyncpg.ForeignKeyViolationError as problem:
+            raise_unknown_set(problem)
         if outcome.created:
             held.keep()
     if not outcome.created and call.key is not None and await earlier(signer, call) is not None:
@@ -140,7 +148,7 @@ async def _write(
             return AgentsCreated(await _insert(connection, signer, newborn, rules, call))
         async with connection.transaction():
             outcome = AgentsCreated(await _insert(connection, signer, newborn, rules, call))
-            done = act(call, packed(outcome))
+            done = act(call, pack(outcome))
             # A request that made nothing leaves its idempotency key free for another try.
             if outcome.created and not await connection.fetchval(_PUT_IDEMPOTENT, call.caller.tenant, done):
                 raise IdempotencyRace
@@ -212,6 +220,9 @@ async def mint_token(signer: Signer, message: MintAgentToken, call: Call[ProvenT
         row = await connection.fetchrow(_ANCHOR, tenant, message.agent)
     if row is None:
         raise AgentAbsent
+    # A token signs, and says of nobody who holds it.
+    if is_anothers(message.agent, tenant, None):
+        raise WalletOfPerson
     token = agent_token(
         signer.minter, tenant, message.agent, str(row["incarnation"]), row["token_epoch"], message.ttl_seconds
     )
@@ -239,6 +250,7 @@ async def delete(signer: Signer, message: DeleteAgent, call: Call[ProvenTenant])
                     message.agent,
                     BEING_DELETED,
                     MAX_DELETED_AT_ONCE,
+                    encode_events(AgentFrozen(by=caller.principal, reason=BEING_DELETED)),
                 )
     outcome = await _change(signer, message.agent, "delete", call, DeletedAgent(message.agent))
     signer.quotas.forget(caller.tenant)
@@ -285,7 +297,7 @@ async def _change[O: DeletedAgent | Revoked | None](
             _CHANGE,
             caller.tenant,
             caller.standing,
-            act(call, packed(outcome) if outcome is not None else None),
+            act(call, pack(outcome) if outcome is not None else None),
             agent,
             change,
         )

@@ -3,39 +3,43 @@
 Every time here is the database's: it knows when the item was queued, when it ends, and what the rate windows hold.
 """
 
+from datetime import datetime
 from typing import Any
 
-from custody.chains.orders import stored
+from custody.chains.orders import Prepared, load_order
 from custody.kit import clock
 from custody.kit.answers import Answered
 from custody.kit.errors import Unavailable
 from custody.kit.refs import AgentRef
-from custody.protocol.signer.orders import Approve, Decided, Deny, OrderDenied
+from custody.protocol.refusals import BadProof
+from custody.protocol.signer.order_refusals import Busy
+from custody.protocol.signer.orders import Approve, Deny, OrderDenied
+from custody.protocol.signer.outcomes import Decided
 from custody.protocol.signer.refusals import (
     ApprovalAbsent,
     ApprovalChanged,
     ApprovalExpired,
     ApprovalResolved,
-    Busy,
     VoteRefused,
 )
-from custody.webhooks.events import TxDenied
-from custody.webhooks.payload import emitted
+from custody.webhooks.later_events import TxDenied
+from custody.webhooks.payload import encode_events
 from custody.worker.act import act
 from custody.worker.agent_queues import TooManyWaiting
 from custody.worker.call import Call
-from custody.worker.idempotency import packed
+from custody.worker.idempotency import pack
 from custody.worker.proven import ProvenSession, ProvenTenant
 from signer import replace, stored_order
 from signer.approved import Approved
 from signer.ballots import GivenVote, given_vote
 from signer.context import Signer
-from signer.decide import settle
+from signer.delays import released_until
 from signer.guarded_write import Unclaimed
-from signer.orders.kind import Inputs
-from signer.record import APPROVAL_MAC, approval_content
-from signer.sign_order import decided
+from signer.orders.kind import AnyKind, Draft, Inputs
+from signer.sign_order import decision_of
 from signer.signing_attempt import Claim, SigningAttempt
+from signer.statements import APPROVAL_MAC, approval_content, times_of
+from signer.together import settle
 
 _READ = "SELECT *, service_now() AS now FROM approval_read($1, $2, $3, $4)"
 _DENY = "SELECT deny_write($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
@@ -47,21 +51,21 @@ async def approve(signer: Signer, message: Approve, call: Call[ProvenTenant]) ->
     When today's hard rules refuse, nothing is written and the item stays pending.
     """
     row = await _pending(signer, call.caller, message)
-    order = stored(row["kind"], row["order_text"])
-    replaced = await replace.stored(signer, AgentRef(call.caller.tenant, row["agent_id"]), order, str(row["tx_id"]))
-    kind = signer.kinds.of(order)
-    draft = kind.check(order, Inputs(signer.chains, message.prepared, approving=True, replaced=replaced))
-    _check_order(signer, call.caller.tenant, row, draft.digest)
+    if row["release_at"] is not None and signer.claims.is_claimed(str(row["id"])):
+        # What lets it wait again was put back in the database.
+        raise ApprovalResolved("This approval was decided already; the agent must send a new request.")
+    ref = AgentRef(call.caller.tenant, row["agent_id"])
+    kind, draft = await draft_of(signer, ref, row, message.prepared)
+    _check_item(call.caller, row, draft.digest)
     # Compared with what will be signed, not with a column beside it.
     if message.digest not in (None, draft.digest.hex()) or message.approval_id not in (None, str(row["id"])):
         raise ApprovalChanged
     given = _vote_of(call.caller, message, row)
-    claim = Claim(str(row["id"]), row["requested_at"], message.comment, row["authorization_text"])
-    ref = AgentRef(call.caller.tenant, row["agent_id"])
+    claim = claim_of(row, message.comment)
     try:
         way = Approved(signer, claim, given)
         attempt = SigningAttempt(ref=ref, tx_id=str(row["tx_id"]), kind=kind, draft=draft, call=call, way=way)
-        return decided(await settle(signer, ref, lambda: attempt))
+        return decision_of(await settle(signer, ref, lambda: attempt))
     except Unclaimed:
         # Somebody else was faster: say what became of it.
         await _pending(signer, call.caller, message)
@@ -77,6 +81,34 @@ def _vote_of(caller: ProvenTenant, message: Approve, row: Any) -> GivenVote | No
     return given_vote(caller.user, vote, row["expires_at"])
 
 
+def _check_item(caller: ProvenTenant, row: Any, digest: bytes) -> None:
+    """A token that a person got by one touch for one item approves that item, as it was read, and no other."""
+    if isinstance(caller, ProvenSession) and caller.item not in (None, (str(row["id"]), digest.hex())):
+        raise BadProof("This token is good for approving another item, or another order than this is by now.")
+
+
+def claim_of(row: Any, comment: str | None = None) -> Claim:
+    """The item, as it is claimed."""
+    return Claim(str(row["id"]), row["requested_at"], comment, row["authorization_text"], times_of(row))
+
+
+async def draft_of(signer: Signer, ref: AgentRef, row: Any, prepared: Prepared | None) -> tuple[AnyKind, Draft]:
+    """Check the order of an item as it is now; Tampered where it is not the one that was queued."""
+    order = load_order(row["kind"], row["order_text"])
+    replaced = await replace.load(signer, ref, order, str(row["tx_id"]))
+    kind = signer.kinds.of(order)
+    unique = signer.unique_of(ref.tenant, str(row["tx_id"]))
+    draft = kind.check(order, Inputs(signer.chains, prepared, approving=True, replaced=replaced, unique=unique))
+    _check_order(signer, ref.tenant, row, draft.digest)
+    return kind, draft
+
+
+def note_decided(signer: Signer, approval: str, release_at: datetime | None) -> None:
+    """Note beside the database, before the write, that nothing releases this item any more, whatever is put back."""
+    if release_at is not None:
+        signer.claims.claim(approval, until=released_until(release_at))
+
+
 def _check_order(signer: Signer, tenant: str, row: Any, digest: bytes) -> None:
     """The stored order must be the one that was queued: a database writer cannot swap what a person approves."""
     content = approval_content(
@@ -87,6 +119,7 @@ def _check_order(signer: Signer, tenant: str, row: Any, digest: bytes) -> None:
         str(row["id"]),
         digest,
         row["authorization_text"],
+        times_of(row),
     )
     signer.sealer.check_mac(row["mac"], APPROVAL_MAC, tenant, content)
 
@@ -99,11 +132,12 @@ async def deny(signer: Signer, message: Deny, call: Call[ProvenTenant]) -> Order
     outcome = OrderDenied(str(row["id"]), str(row["tx_id"]), "rejected", clock.iso(resolved), "manual")
     try:
         async with signer.queues.turn_of(caller.tenant, row["agent_id"]), signer.pool.acquire() as connection:
+            note_decided(signer, str(row["id"]), row["release_at"])
             result = await connection.fetchval(
                 _DENY,
                 caller.tenant,
                 caller.standing,
-                act(call, packed(outcome), **_metadata(row), reason=message.reason),
+                act(call, pack(outcome), **_metadata(row), reason=message.reason),
                 row["agent_id"],
                 row["id"],
                 row["digest"],
@@ -142,4 +176,6 @@ def _metadata(row: Any) -> dict[str, str]:
 
 
 def _denied_event(row: Any, reason: str | None) -> str:
-    return emitted(TxDenied(**stored_order.told(row), approval_id=str(row["id"]), reason=reason, resolved_by="manual"))
+    return encode_events(
+        TxDenied(**stored_order.show(row), approval_id=str(row["id"]), reason=reason, resolved_by="manual")
+    )

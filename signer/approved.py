@@ -1,7 +1,7 @@
 """An order that was queued, once a person approves it, and the votes that a rule may want besides."""
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Never
 
 import msgspec
 
@@ -11,15 +11,16 @@ from custody.kit.act import Act
 from custody.kit.answers import Answered
 from custody.policies.kinds.approval_quorum import ApprovalQuorum
 from custody.policies.quorum import standing
-from custody.protocol.signer.orders import Refused, Voted
-from custody.protocol.signer.refusals import ApprovalResolved, VoteRefused
-from custody.webhooks.events import ApprovalVoted
-from custody.webhooks.payload import emitted
-from custody.worker.audited import declared
-from custody.worker.idempotency import packed
+from custody.protocol.signer.outcomes import Refused, Voted
+from custody.protocol.signer.refusals import ApprovalExpired, ApprovalResolved, VoteRefused
+from custody.webhooks.later_events import ApprovalVoted
+from custody.webhooks.payload import encode_events
+from custody.worker.audited import vet
+from custody.worker.idempotency import pack
 from custody.worker.judging import Judging
 from signer import authority, ballots, broken_quorums, evaluate, record, votes
 from signer.context import Signer
+from signer.delays import released_until
 from signer.ledger import Facts, VoteRecord
 from signer.orders.kind import Draft
 from signer.signing_attempt import Authorization, Claim, Judged, SigningAttempt, Step, ToWrite, Way
@@ -37,6 +38,7 @@ class Approved(Way):
         self._signer = signer
         self._vote = vote
         self.claim = self._claim = claim
+        self._noted = False
         self.needs_authority = claim.authorization is not None
         self.subject = ("approval", claim.approval_id)
         self.voter = None if vote is None else vote.by
@@ -44,6 +46,10 @@ class Approved(Way):
     def has_reference(self, draft: Draft) -> bool:
         """The reference was taken when the order was queued."""
         return False
+
+    def refuse_ended(self) -> Never:
+        """Refuse it as one that was decided too late."""
+        raise ApprovalExpired
 
     def authorize(self, attempt: SigningAttempt, facts: Facts, judging: Judging) -> Authorization | None:
         """Ask whether those who authorised it then still may."""
@@ -53,7 +59,7 @@ class Approved(Way):
         whole = self._signer.authority.open(
             ref.tenant, ref.agent, facts.incarnation, facts.authority_version, facts.authority or ""
         )
-        found = authority.standing(whole, _read_authorized(earlier), attempt.kind.permissions)
+        found = authority.standing(whole, _read_authorized(earlier), attempt.kind.permissions, facts.now)
         return Authorization(earlier, found.policy_ids)
 
     def count_votes(
@@ -100,19 +106,29 @@ class Approved(Way):
 
     def note(self, step: ToWrite) -> None:
         """Note an order under votes, so that they serve once whatever is put back in the database."""
-        if isinstance(step.tally, ballots.Tally) and not isinstance(step.record, VoteRecord):
-            self._signer.claims.claim(self._claim.approval_id, step.tally.until)
+        if isinstance(step.record, VoteRecord):
+            return
+        until = step.tally.until if isinstance(step.tally, ballots.Tally) else 0
+        if self._claim.times is not None:
+            until = max(until, released_until(self._claim.times[1]))
+            if self._signer.claims.is_claimed(self._claim.approval_id):
+                # By another decision, which nobody here takes back: what waits again was put back in the database.
+                raise ApprovalResolved("This approval was decided already; the agent must send a new request.")
+        if until:
+            self._noted = True
+            self._signer.claims.claim(self._claim.approval_id, until)
 
     def take_back(self) -> None:
         """Take that back: nothing was written."""
-        if self._signer.claims.is_claimed(self._claim.approval_id):
+        if self._noted:
+            self._noted = False
             self._signer.claims.release(self._claim.approval_id)
 
 
 def _of_voted(judged: Judged, tally: ballots.Tally, fresh: ballots.Counted, outcome: Voted) -> VoteRecord:
     """The record of one vote of too few."""
     attempt, caller = judged.attempt, judged.attempt.call.caller
-    answer = packed(outcome)
+    answer = pack(outcome)
     data: dict[str, Any] = {
         "agentId": attempt.ref.agent,
         "txId": attempt.tx_id,
@@ -123,7 +139,7 @@ def _of_voted(judged: Judged, tally: ballots.Tally, fresh: ballots.Counted, outc
     }
     if attempt.claim is not None and attempt.claim.comment is not None:
         data["comment"] = attempt.claim.comment
-    declared("approval.voted")
+    vet("approval.voted")
     event = ApprovalVoted(
         approval_id=outcome.approval_id,
         tx_id=outcome.tx_id,
@@ -135,7 +151,7 @@ def _of_voted(judged: Judged, tally: ballots.Tally, fresh: ballots.Counted, outc
         tx=attempt.tx_id,
         digest=attempt.draft.digest,
         vote=tally.row(fresh),
-        events=emitted(event),
+        events=encode_events(event),
         answer=answer,
         act=Act(
             caller.principal,

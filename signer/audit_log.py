@@ -11,7 +11,7 @@ import asyncpg
 import msgspec
 
 from custody.audit import columns, leaf, tree
-from custody.audit.checkpoint import BadCheckpoint, Checkpoint, opened, origin_of, signed
+from custody.audit.checkpoint import BadCheckpoint, Checkpoint, open_note, origin_of, sign_note
 from custody.kit.db import DatabaseAway
 from custody.kit.logs import logger
 from custody.protocol.signer.operation import LogsSealed, SealCheckpoint
@@ -175,7 +175,7 @@ async def _seal(signer: Signer, connection: asyncpg.Connection, tenant: str) -> 
         frontier, completed = tree.append(head.size, head.frontier, leaves)
         checkpoint = Checkpoint(origin_of(signer.public_url, tenant), head.size + len(leaves), tree.root(frontier))
         key = signer.statement_keys.of("checkpoint")
-        note = signed(checkpoint, key.public, key.sign)
+        note = sign_note(checkpoint, key.public, key.sign)
         done = await connection.fetchval(
             _SEAL,
             tenant,
@@ -230,7 +230,7 @@ def _insist_on_our_note(signer: Signer, tenant: str, head: Head) -> None:
     if not head.size:
         return
     try:
-        signed_head = opened(head.note, signer.statement_keys.public("checkpoint"))
+        signed_head = open_note(head.note, signer.statement_keys.public("checkpoint"))
     except BadCheckpoint:
         raise Contradicted("its newest checkpoint is not signed by this service") from None
     if (signed_head.size, signed_head.root) != (head.size, head.root) or not signed_head.origin.endswith(f"/{tenant}"):

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.serialization import load_der_public_key
 
 from custody.identity.authority import Authority, Authorized, Signer
 from custody.identity.mfa import MfaPolicy
-from custody.identity.quorums import agreed, uncounted
+from custody.identity.quorums import is_met, reasons
 from custody.identity.request_signature import Signature, check_times, until, verify
 from custody.kit.callers import IdempotencyKey
 from custody.kit.errors import Invalid
@@ -48,11 +48,11 @@ def check_switches(evidence: Evidence, switches: MfaPolicy) -> None:
         raise AutomationDisabled("This tenant takes no orders that a key quorum authorises.")
 
 
-def authorized(
+def authorize(
     evidence: Evidence, authority: Authority, credentials: Credentials, permissions: frozenset[str], now: datetime
 ) -> Authorized:
     """By whom the order is authorised; raises what is missing, in the order that docs/signers.md gives."""
-    shown = evidence.authorization
+    shown, authority = evidence.authorization, authority.at(now)
     if evidence.problem is not None:
         raise evidence.problem
     check_times(shown.timestamp, shown.expires_at, now)
@@ -67,20 +67,21 @@ def authorized(
     if shown.quorum is None:
         if authority.signers[names[0]].signer_type == "quorum_member":
             raise SignerPermission("A signer of type quorum_member authorises only inside a key quorum.")
-    elif not agreed(authority, shown.quorum, names, permissions):
-        why = uncounted(authority, shown.quorum, names, permissions)
+    elif not is_met(authority, shown.quorum, names, permissions):
+        why = reasons(authority, shown.quorum, names, permissions)
         said = "".join(f" {name} does not count: {reason}." for name, reason in why.items())
         raise QuorumNotMet(f"{QuorumNotMet.__doc__}{said}", notCounted=why)
     return _authorize(authority, shown.quorum, names)
 
 
-def standing(authority: Authority, earlier: Authorized, permissions: frozenset[str]) -> Authorized:
+def standing(authority: Authority, earlier: Authorized, permissions: frozenset[str], now: datetime) -> Authorized:
     """The same who authorised an order that a person approves now, or AuthorizationStale where they no longer may.
 
     The rules that bind are those that they name today.
     """
+    authority = authority.at(now)
     if earlier.quorum is not None:
-        if not agreed(authority, earlier.quorum, earlier.signers, permissions):
+        if not is_met(authority, earlier.quorum, earlier.signers, permissions):
             raise AuthorizationStale
     else:
         found = [authority.signers.get(name) for name in earlier.signers]
@@ -89,7 +90,7 @@ def standing(authority: Authority, earlier: Authorized, permissions: frozenset[s
     return _authorize(authority, earlier.quorum, earlier.signers)
 
 
-def used(evidence: Evidence, principal: str, key: IdempotencyKey | None) -> UsedSignatures | None:
+def used_signatures(evidence: Evidence, principal: str, key: IdempotencyKey | None) -> UsedSignatures | None:
     """The signatures that the write of an order uses up; a secret is no signature, and is not used up."""
     shown = evidence.authorization
     ends = until(shown.timestamp, shown.expires_at)

@@ -1,6 +1,7 @@
 """The sealed set of an agent's signers and quorums: one head commits to every living row (promise P7)."""
 
 from base64 import b64decode
+from collections.abc import Iterator
 from typing import Final
 
 import msgspec
@@ -14,6 +15,7 @@ AUTHORITY_MAC: Final = "authority-mac"
 # Sets that were checked and parsed, by their text; the text of one is at most some 60 KiB.
 _KEPT = 256
 _KEPT_SECONDS = 600.0
+_WITHOUT_TIMES: Final = SignerRow._fields.index("not_before")
 _read_stored = msgspec.json.Decoder(StoredAuthority).decode
 _words = msgspec.json.Decoder(tuple[str, ...]).decode
 
@@ -68,10 +70,18 @@ def content(
 ) -> bytes:
     """Encode what a head's MAC is made over: every living row but for what people call it."""
     hashes = sorted(
-        [sha256(fields("signer", *(part or "" for part in row))) for row in signers]
+        [sha256(fields("signer", *_parts_of(row))) for row in signers]
         + [sha256(fields("quorum", *row)) for row in quorums]
     )
     return fields("authority-head", tenant, agent, incarnation, version, len(hashes), *hashes)
+
+
+def _parts_of(row: SignerRow) -> Iterator[str | int]:
+    """A signer as it is sealed; one without times as it was before there were any."""
+    yield from (part or "" for part in row[:_WITHOUT_TIMES])
+    times = row[_WITHOUT_TIMES:]
+    if any(time is not None for time in times):
+        yield from ("" if time is None else time for time in times)
 
 
 def content_of_set(tenant: str, agent: str, incarnation: str, version: int, text: str) -> bytes:
@@ -109,6 +119,8 @@ def _signer(row: SignerRow) -> Signer:
         permissions=frozenset(_words(row.permissions)),
         policy_ids=_words(row.policy_ids),
         status=row.status,
+        not_before=row.not_before,
+        expires_at=row.expires_at,
     )
 
 

@@ -13,15 +13,11 @@ import msgspec
 from custody.identity.authority import Permission, QuorumRow, SignerRow, StoredAuthority
 from custody.kit.logs import logger
 from custody.protocol.command import Command
-from custody.protocol.signer.refusals import (
-    AgentAbsent,
-    AuthorityTampered,
-    MetadataTooLarge,
-    UnknownPermission,
-)
+from custody.protocol.signer.order_refusals import AgentAbsent, AuthorityTampered
+from custody.protocol.signer.refusals import MetadataTooLarge, UnknownPermission
 from custody.worker.acts import acting
 from custody.worker.call import Call
-from custody.worker.idempotency import packed
+from custody.worker.idempotency import pack
 from custody.worker.proven import ProvenSession
 from custody.worker.sealing import Tampered
 from signer.authority_seals import stored_of
@@ -97,7 +93,7 @@ async def changing(
 
 def written_by(message: Command[Any]) -> int:
     """Count a change's bytes; revoking counts nothing, for it must always be possible."""
-    return ROW_BYTES + len(packed(message))
+    return ROW_BYTES + len(pack(message))
 
 
 @asynccontextmanager

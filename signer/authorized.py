@@ -5,7 +5,7 @@ from functools import partial
 from typing import ClassVar
 
 from custody.kit.refs import AgentRef
-from custody.protocol.signer.orders import Refused
+from custody.protocol.signer.outcomes import Refused
 from custody.worker.judging import Judging
 from custody.worker.sealing import Context
 from signer import authority
@@ -41,14 +41,14 @@ class Authorized(Direct):
             ref.tenant, ref.agent, facts.incarnation, facts.authority_version, facts.authority or ""
         )
         credentials = partial(_credential, signer, ref, facts)
-        found = authority.authorized(self._evidence, whole, credentials, attempt.kind.permissions, facts.now)
+        found = authority.authorize(self._evidence, whole, credentials, attempt.kind.permissions, facts.now)
         return Authorization(authority.text_of(found), found.policy_ids)
 
-    def used(self, attempt: SigningAttempt, outcome: Outcome) -> UsedSignatures | None:
+    def used_signatures(self, attempt: SigningAttempt, outcome: Outcome) -> UsedSignatures | None:
         """Use up what was shown; nothing where time lifts the refusal, so that the same request may be sent again."""
         if isinstance(outcome, Refused) and outcome.room is not None:
             return None
-        return authority.used(self._evidence, attempt.call.caller.principal, attempt.call.key)
+        return authority.used_signatures(self._evidence, attempt.call.caller.principal, attempt.call.key)
 
 
 def _credential(signer: Signer, ref: AgentRef, facts: Facts, name: str) -> bytes | None:

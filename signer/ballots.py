@@ -7,7 +7,8 @@ import msgspec
 from custody.identity.assertions import Evidence, Matter, base64url, from_base64url
 from custody.kit import clock
 from custody.kit.shapes import Role
-from custody.protocol.signer.orders import Vote, VoteGiven
+from custody.protocol.signer.orders import Vote
+from custody.protocol.signer.outcomes import VoteGiven
 from custody.protocol.signer.refusals import VoteRefused
 from signer.ledger import VoteRow, Voters
 

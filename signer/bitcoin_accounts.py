@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from custody.chains.bitcoin.addresses import address_of
-from custody.chains.bitcoin.keys import account_of, child, extended
+from custody.chains.bitcoin.keys import account_of, child, extended_key
 from custody.chains.bitcoin.scope import parse_scope
 from custody.chains.bitcoin.scripts import script_of
 from custody.chains.bitcoin.types import Account, WalletScope
@@ -17,8 +17,9 @@ from custody.kit.logs import logger
 from custody.kit.refs import AgentRef
 from custody.protocol.refusals import BadProof, TokenRevoked
 from custody.protocol.signer.bitcoin import FindBitcoinAddress, FoundBitcoinAddress
-from custody.protocol.signer.refusals import AgentAbsent, KeyTampered, TooManyAccounts
-from custody.worker.audited import declared
+from custody.protocol.signer.order_refusals import AgentAbsent, KeyTampered
+from custody.protocol.signer.refusals import TooManyAccounts
+from custody.worker.audited import vet
 from custody.worker.call import Call
 from custody.worker.proven import ProvenAgent, ProvenTenant
 from custody.worker.sealing import Context, Tampered
@@ -76,7 +77,7 @@ async def find(
         public_key=key.hex(),
         derivation_path=scope.path,
         fingerprint=fingerprint or "",
-        account_xpub=extended(account, scope),
+        account_xpub=extended_key(account, scope),
     )
 
 
@@ -112,7 +113,7 @@ async def _make(
         await connection.execute(_ADD_ROOT, ref.tenant, ref.agent, family, signer.sealer.key_version, blob)
         actor = ("agent", ref.agent) if isinstance(call.caller, ProvenAgent) else ("system", call.caller.principal)
         about = msgspec.json.encode({"family": family, "fingerprint": fingerprint}).decode()
-        await connection.execute(_TELL, *actor, declared("wallet.created"), ref.agent, about, call.origin_row)
+        await connection.execute(_TELL, *actor, vet("wallet.created"), ref.agent, about, call.origin_row)
     try:
         root = BITCOIN_KEYS.open(signer.sealer.open(blob, context))
         if BITCOIN_KEYS.address(root) != fingerprint:

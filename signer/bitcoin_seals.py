@@ -4,7 +4,7 @@ from typing import Final
 
 from custody.kit.logs import logger
 from custody.kit.refs import AgentRef
-from custody.protocol.signer.refusals import KeyTampered
+from custody.protocol.signer.order_refusals import KeyTampered
 from custody.worker.sealing import Sealer, Tampered, fields
 from signer.ledger import PsbtFacts
 

@@ -9,19 +9,34 @@ from typing import Any, Final
 import msgspec
 
 from custody.kit.errors import Invalid
+from custody.kit.refs import AgentRef
 from custody.protocol.signer.orders import BroadcastOutcome, ChainOutcome, Moved
 from custody.transactions.backoff import FIRST_LOOK
-from custody.webhooks.events import TxConfirmed, TxFailed
-from custody.webhooks.payload import emitted
+from custody.webhooks.later_events import TxConfirmed, TxFailed
+from custody.webhooks.payload import encode_events
 from custody.worker.call import Call
-from signer import stored_order
+from custody.worker.sealing import Tampered
+from signer import ledger, stored_order
+from signer.breakers import BreakerRow, row_of
 from signer.context import Signer
+from signer.ledger import Question
+from signer.rollback_journal import RolledBack
 
 _READ = "SELECT * FROM outcome_read($1, $2)"
-_WRITE = "SELECT outcome_write($1, $2, $3, $4, $5, $6, $7, $8)"
+_WRITE = "SELECT outcome_write($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
 _SENT = "SELECT outcome_write($1, $2, $3, $4, $5)"
 # The word of `statusDetail` for each outcome that is a failure, as outcome_write has it.
-FAILURES: Final = {"reverted": "execution_reverted", "replaced": "replaced", "expired": "blockhash_expired"}
+FAILURES: Final = {
+    "reverted": "execution_reverted",
+    "replaced": "replaced",
+    "expired": "blockhash_expired",
+    "lapsed": "authorization_expired",
+    "canceled": "authorization_canceled",
+}
+
+
+# What nobody replaced or took back, and yet did not happen: circuit breakers count it.
+_COUNTED: Final = ("reverted", "expired", "lapsed")
 
 
 class NoEvidence(Invalid):
@@ -33,12 +48,17 @@ async def learn(signer: Signer, message: ChainOutcome, call: Call[None]) -> Move
     if message.outcome != "sent" and message.block is None:
         raise NoEvidence
     async with signer.pool.acquire() as connection:
-        events = "[]"
+        events, settled_by, breaker = "[]", None, None
         if message.outcome != "sent":
             row = await connection.fetchrow(_READ, message.tenant, message.tx_id)
             if row is None:
                 return Moved("unchanged")
-            events = _event(row, message)
+            # A payment has no hash of its own: others take it to the chain.
+            if row["tx_hash"] is None and message.outcome in ("confirmed", "reverted"):
+                settled_by = message.by
+            events = _event(row, message, settled_by)
+            if row["breakers"] and message.outcome in _COUNTED:
+                breaker = await _breaker(signer, connection, AgentRef(message.tenant, row["agent_id"]), message.tx_id)
         result = await connection.fetchval(
             _WRITE,
             message.tenant,
@@ -49,8 +69,25 @@ async def learn(signer: Signer, message: ChainOutcome, call: Call[None]) -> Move
             _evidence(message),
             events,
             message.fee_paid,
+            settled_by,
+            breaker,
         )
     return Moved(result)
+
+
+async def _breaker(signer: Signer, connection: Any, ref: AgentRef, tx_id: str) -> BreakerRow | None:
+    """Find the rules of today that count a failure; none where they are not whole, for then nothing is signed."""
+    facts = await ledger.read(connection, Question(ref=ref, family="", principal="", key=None))
+    if facts is None:
+        return None
+    try:
+        own = signer.policies.open(
+            ref.tenant, ref.agent, facts.incarnation, facts.head, facts.policy_version, facts.rules
+        )
+        rules = signer.sets.of_agent(ref.tenant, own, facts.sets).rules
+    except (Tampered, RolledBack):
+        return None
+    return row_of(rules, "failed", tx_id)
 
 
 async def note_sent(signer: Signer, message: BroadcastOutcome, call: Call[None]) -> Moved:
@@ -62,16 +99,16 @@ async def note_sent(signer: Signer, message: BroadcastOutcome, call: Call[None])
     return Moved(result)
 
 
-def _event(row: Any, message: ChainOutcome) -> str:
-    told: dict[str, Any] = stored_order.told(row) | {
-        "tx_hash": row["tx_hash"],
+def _event(row: Any, message: ChainOutcome, settled_by: str | None) -> str:
+    told: dict[str, Any] = stored_order.show(row) | {
+        "tx_hash": row["tx_hash"] or settled_by,
         "block": message.block,
         "block_hash": message.block_hash,
     }
     if message.outcome == "confirmed":
-        return emitted(TxConfirmed(**told))
+        return encode_events(TxConfirmed(**told))
     taken_by = message.by if message.outcome == "replaced" else None
-    return emitted(TxFailed(**told, reason=FAILURES[message.outcome], taken_by=taken_by))
+    return encode_events(TxFailed(**told, reason=FAILURES[message.outcome], taken_by=taken_by))
 
 
 def _evidence(message: ChainOutcome) -> str:

@@ -32,7 +32,7 @@ async def _commit(pool: db.Pool, look: db.Opened) -> bool:
     try:
         async with pool.acquire() as connection:
             await look(connection)
-            await db.acknowledged(connection)
+            await db.wait_for_replicas(connection)
             return bool(await connection.fetchval("SELECT current_setting('transaction_read_only') = 'off'"))
     except (*db.DatabaseAway, asyncpg.PostgresError):
         return False

@@ -72,7 +72,7 @@ class CpuThrottle:
             await self._wait(_ALL)
             spent = 0.0
 
-            def timed() -> T:
+            def measure() -> T:
                 nonlocal spent
                 begun = self._spent()
                 try:
@@ -81,7 +81,7 @@ class CpuThrottle:
                     spent = self._spent() - begun
 
             try:
-                return await asyncio.get_running_loop().run_in_executor(self._thread, timed)
+                return await asyncio.get_running_loop().run_in_executor(self._thread, measure)
             finally:
                 self._count(tenant, agent, spent)
 

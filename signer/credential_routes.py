@@ -9,7 +9,7 @@ from custody.credentials import rules
 from custody.credentials.types import RouteFields
 from custody.kit import clock, ids
 from custody.kit.quotas import check as check_quota
-from custody.kit.quotas import exceeded
+from custody.kit.quotas import excess
 from custody.protocol.signer.refusals import (
     CredentialRouteAbsent,
     CredentialsMoving,
@@ -52,10 +52,14 @@ async def create(signer: Signer, message: CreateCredentialRoute, call: Call[Prov
     """Seal a route to a living secret whose value fits it."""
     tenant, secret, route, now = call.caller.tenant, message.secret, ids.new_uuid(), clock.now()
     said = rules.check(
-        message.fields, allow_broad=signer.allow_broad_secret_routes, allow_cookies=signer.allow_cookie_injection
+        message.fields,
+        allow_broad=signer.allow_broad_secret_routes,
+        allow_cookies=signer.allow_cookie_injection,
+        allow_addresses=signer.allow_address_routes,
     )
     outcome = _show(route, secret, said, now)
     rules.check_secret(said, secret)
+    rules.check_price(said)
     text, mac = seal_route(signer.sealer, tenant, route, secret, said)
     async with turn(signer, tenant) as connection:
         used = await connection.fetchrow(_USAGE, tenant)
@@ -81,7 +85,7 @@ async def create(signer: Signer, message: CreateCredentialRoute, call: Call[Prov
                 now,
             )
             if result == "full":
-                raise exceeded("credential_routes", MAX_ROUTES, MAX_ROUTES)
+                raise excess("credential_routes", MAX_ROUTES, MAX_ROUTES)
             if result == "done":
                 return outcome
     raise CredentialsMoving
@@ -109,6 +113,7 @@ async def _change(
     # Opened before it is changed: sealing it again must not make a route good that the signer never wrote.
     said = _merge(signer, open_route(sealer, tenant, route, secret, (row["fields"], row["mac"])), message.changes)
     rules.check_secret(said, secret)
+    rules.check_price(said)
     if secret is not None and not row["deleted"]:
         insist_on_fit(sealer, tenant, secret, row, said)
     if "alsoInject" in message.changes:
@@ -159,6 +164,7 @@ def _merge(signer: Signer, old: RouteFields, changes: dict[str, Any]) -> RouteFi
         new,
         allow_broad=signer.allow_broad_secret_routes or same_host,
         allow_cookies=signer.allow_cookie_injection or same_key,
+        allow_addresses=signer.allow_address_routes or same_host,
     )
 
 

@@ -19,12 +19,13 @@ from custody.protocol.signer.refusals import CredentialsMoving, SecretAbsent
 from custody.worker.act import act
 from custody.worker.agent_queues import CREDENTIALS, TooManyWaiting
 from custody.worker.call import Call
-from custody.worker.idempotency import packed
+from custody.worker.idempotency import pack
 from custody.worker.proven import ProvenTenant
 from custody.worker.sealing import Context, Sealer, Tampered, fields
 from signer.context import Signer
 
 ROUTE_MAC = "credential-route-mac"
+REFRESH = "refresh-token"
 VALUE_OF = "SELECT * FROM secret_read($1, $2)"
 # How often a change begins again when somebody else, on another host, was faster.
 TRIES = 4
@@ -34,6 +35,11 @@ def place(tenant: str, secret: str, version: int, expires_at: datetime | None) -
     """Name where a value is sealed to."""
     until = clock.iso(expires_at) if expires_at else ""
     return Context(tenant, "secret", secret, "secret", f"{version}:{until}")
+
+
+def place_of_refresh(tenant: str, secret: str, version: int) -> Context:
+    """Name where a refresh token is sealed to that came of a secret's version."""
+    return Context(tenant, "secret", secret, REFRESH, str(version))
 
 
 def open_value(sealer: Sealer, tenant: str, secret: str, row: Any) -> bytes:
@@ -88,4 +94,4 @@ async def turn(signer: Signer, tenant: str) -> AsyncIterator[Any]:
 
 def changing(call: Call[ProvenTenant], outcome: msgspec.Struct, **metadata: Any) -> tuple[str, Credential, Act]:
     """The first arguments of each function that changes a secret or route: for whom, by which credential, the act."""
-    return call.caller.tenant, call.caller.standing, act(call, packed(outcome), **metadata)
+    return call.caller.tenant, call.caller.standing, act(call, pack(outcome), **metadata)

@@ -2,10 +2,10 @@
 
 Nothing leaves before the write is committed, and the write commits only if nothing the order was judged on has
 changed. A crash before it leaves no trace; a crash after it leaves the signature to be asked for again.
+What only saves time (`together.py`: kept state, orders that share a turn or a write) is handed in, and decides nothing.
 """
 
 from collections.abc import Callable
-from contextlib import nullcontext
 from typing import Any
 
 import asyncpg
@@ -17,19 +17,16 @@ from custody.kit.errors import CustodyError, Unauthenticated
 from custody.kit.logs import logger
 from custody.kit.refs import AgentRef
 from custody.protocol.refusals import IdempotencyMismatch, SignatureReplayed
-from custody.protocol.signer.orders import NeedsPreparation, Signed
-from custody.protocol.signer.refusals import Busy
+from custody.protocol.signer.order_refusals import Busy
+from custody.protocol.signer.outcomes import NeedsChecks, NeedsPreparation, Signed
 from custody.worker.agent_queues import TooManyWaiting
 from signer import broken_quorums, ledger
 from signer.evaluate import evaluate
 from signer.guarded_write import count, outcome_of, settle_broken_commit, write
-from signer.kept_state import Since, State, is_plain
 from signer.ledger import Facts, Question
 from signer.orders import second_reader
 from signer.signing_attempt import Outcome, SigningAttempt, Step, ToWrite, decode_outcome
 from signer.signing_state import SigningState
-from signer.together import sign_together, signs
-from signer.waiting import Waiter
 
 log = logger(__name__)
 OPTIMISTIC_TRIES = 3
@@ -40,38 +37,51 @@ _USED_BEFORE = "CU003"
 _SAME_REFERENCE = ("transactions_action_reference", "intents_action_reference")
 
 
+class Alone:
+    """An order by itself: read, judged, written. Whatever is quicker has the same two steps, and comes to the same."""
+
+    def __init__(self, signer: SigningState) -> None:
+        self._signer = signer
+
+    def earlier(self) -> Answered[Outcome] | None:
+        """Find, in the order's turn, what became of it while it waited for that."""
+        return None
+
+    async def attempt(self, attempt: SigningAttempt, *, first: bool) -> Answered[Outcome] | None:
+        """Try once, with no lock; None when something changed between the read and the write."""
+        step = judge(self._signer, attempt, *await read(self._signer, attempt))
+        return await write_alone(self._signer, attempt, step) if isinstance(step, ToWrite) else step
+
+
 async def settle(
-    signer: SigningState, ref: AgentRef, make_attempt: Callable[[], SigningAttempt], waiter: Waiter | None = None
+    signer: SigningState, ref: AgentRef, make_attempt: Callable[[], SigningAttempt], course: Alone | None = None
 ) -> Answered[Outcome]:
     """Bring one attempt to its end; the second value says that the answer is an earlier one.
 
-    The attempt is made in its turn: reading a large order is work too, and one agent may not do it all at once. A
-    `waiter` may be taken along by an order that has the turn before.
+    The attempt is made in its turn: reading a large order is work too, and one agent may not do it all at once.
     """
+    course = course or Alone(signer)
     taken = stages.begin()
     await signer.quotas.know(ref.tenant)
     try:
-        with signer.waiting.join(ref, waiter) if waiter is not None else nullcontext():
-            async with signer.queues.turn_of(ref.tenant, ref.agent):
-                if waiter is not None and waiter.answer is not None:
-                    return waiter.answer
-                if waiter is not None:
-                    signer.waiting.leave(ref, waiter)
-                attempt = await signer.throttle.run(ref.tenant, ref.agent, make_attempt)
-                await second_reader.confirm(signer, ref, attempt.kind, attempt.draft)
-                return _log(attempt, await _answer(signer, attempt), taken)
+        async with signer.queues.turn_of(ref.tenant, ref.agent):
+            if (answer := course.earlier()) is not None:
+                return answer
+            attempt = await signer.throttle.run(ref.tenant, ref.agent, make_attempt)
+            await second_reader.confirm(signer, ref, attempt.kind, attempt.draft)
+            return _log(attempt, await _answer(signer, attempt, course), taken)
     except TooManyWaiting:
         raise Busy from None
 
 
-async def _answer(signer: SigningState, attempt: SigningAttempt) -> Answered[Outcome]:
+async def _answer(signer: SigningState, attempt: SigningAttempt, course: Alone) -> Answered[Outcome]:
     """The outcome of an attempt; the earlier one where the same order was written before the signer went away.
 
     That is rare, so nobody looks for it before the write meets the primary key, or something says that there will be
     no write: an agent frozen meanwhile, a nonce that this very order took.
     """
     try:
-        done = await _try(signer, attempt)
+        done = await _try(signer, attempt, course)
     except (Unauthenticated, IdempotencyMismatch):
         # An earlier answer has a signature in it, which a revoked token gets no more.
         raise
@@ -79,15 +89,15 @@ async def _answer(signer: SigningState, attempt: SigningAttempt) -> Answered[Out
         if (written := await _find_answer(signer, attempt)) is None:
             raise
         return written
-    if isinstance(done.answer, NeedsPreparation):
+    if isinstance(done.answer, NeedsPreparation | NeedsChecks):
         return await _find_answer(signer, attempt) or done
     return done
 
 
-async def _try(signer: SigningState, attempt: SigningAttempt) -> Answered[Outcome]:
+async def _try(signer: SigningState, attempt: SigningAttempt, course: Alone) -> Answered[Outcome]:
     for number in range(OPTIMISTIC_TRIES):
-        # The first try may be judged on kept state and take others along; what spoils it spoils no later one.
-        if (done := await _attempt(signer, attempt, first=number == 0)) is not None:
+        # What spoils the first try, which may be judged on kept state and take others along, spoils no later one.
+        if (done := await course.attempt(attempt, first=number == 0)) is not None:
             return done
         signer.counters["stale"] += 1
     # Somebody else keeps changing this agent. Wait for the row instead of racing for it.
@@ -101,7 +111,7 @@ async def _find_answer(signer: SigningState, attempt: SigningAttempt) -> Answere
     if not attempt.way.is_told_by_order:
         return None
     async with tenant_scope(signer.pool, attempt.ref.tenant) as connection:
-        answer = await ledger.written(connection, attempt.ref, attempt.tx_id)
+        answer = await ledger.find_answer(connection, attempt.ref, attempt.tx_id)
     return None if answer is None else Answered(decode_outcome(answer), replayed=True)
 
 
@@ -122,9 +132,8 @@ async def _attempt_locked(signer: SigningState, attempt: SigningAttempt) -> Answ
     step: Step | None = None
     try:
         async with signer.pool.acquire() as connection, connection.transaction():
-            await ledger.lock(connection, attempt.ref)
-            facts = await ledger.read(connection, question_of(attempt))
-            quorum = await read_quorum(connection, attempt, facts)
+            await ledger.lock_with_sets(connection, attempt.ref)
+            facts, quorum = await read_on(signer, connection, attempt)
             step = evaluate(signer, attempt, facts, quorum, locked=True)
             if not isinstance(step, ToWrite):
                 return step
@@ -137,6 +146,8 @@ async def _attempt_locked(signer: SigningState, attempt: SigningAttempt) -> Answ
             return await settle_broken_commit(signer, attempt, step)
         raise
     except asyncpg.PostgresError as problem:
+        if problem.sqlstate == ledger.NO_ROOM:
+            return None
         if problem.sqlstate == _USED_BEFORE:
             return await _replay(signer, attempt)
         if not isinstance(problem, asyncpg.UniqueViolationError):
@@ -148,32 +159,34 @@ async def _attempt_locked(signer: SigningState, attempt: SigningAttempt) -> Answ
     return outcome_of(signer, attempt, step, result)
 
 
-async def _attempt(signer: SigningState, attempt: SigningAttempt, *, first: bool) -> Answered[Outcome] | None:
-    """One optimistic try; None when something changed between the read and the write."""
-    if first and (kept := signer.kept.of(attempt)) is not None:
-        return await _on_kept_state(signer, attempt, kept)
-    with stages.timed("read"):
-        began = signer.kept.now()
+async def read(signer: SigningState, attempt: SigningAttempt) -> tuple[Facts | None, broken_quorums.Read | None]:
+    """Read what an order is judged on, with nothing locked."""
+    with stages.time_stage("read"):
         async with signer.pool.acquire() as connection:
-            facts = await ledger.read(connection, question_of(attempt))
-            quorum = await read_quorum(connection, attempt, facts)
-        ended = signer.kept.now()
-    with stages.timed("judge_and_sign"):
-        step = evaluate(signer, attempt, facts, quorum, locked=False)
-    if not isinstance(step, ToWrite):
-        return step
-    state = State(step.facts, Since(step.facts.now, began, ended), quorum)
-    if first and is_plain(attempt) and signs(step):
-        return await sign_together(signer, attempt, step, state)
+            return await read_on(signer, connection, attempt)
+
+
+def judge(
+    signer: SigningState, attempt: SigningAttempt, facts: Facts | None, quorum: broken_quorums.Read | None
+) -> Step | None:
+    """Judge it on that, and sign it in memory if the rules say so."""
+    with stages.time_stage("judge_and_sign"):
+        return evaluate(signer, attempt, facts, quorum, locked=False)
+
+
+async def write_alone(signer: SigningState, attempt: SigningAttempt, step: ToWrite) -> Answered[Outcome] | None:
+    """Write one decision by itself, and give what may leave then; None when something had changed."""
     try:
-        with stages.timed("write"), count(signer, attempt, step) as held:
-            result = await _written_now(signer, attempt, step)
+        with stages.time_stage("write"), count(signer, attempt, step) as held:
+            async with signer.pool.acquire() as connection:
+                result = await write(connection, attempt, step)
             if result == "done":
                 held.keep()
     except DatabaseAway:
         return await settle_broken_commit(signer, attempt, step)
     except asyncpg.PostgresError as problem:
-        if problem.sqlstate == "CU001":  # the idempotency key was taken a moment ago: read it
+        # The idempotency key or the room was taken a moment ago: read it.
+        if problem.sqlstate in ("CU001", ledger.NO_ROOM):
             return None
         if problem.sqlstate == _USED_BEFORE:
             return await _replay(signer, attempt)
@@ -189,20 +202,6 @@ async def _attempt(signer: SigningState, attempt: SigningAttempt, *, first: bool
     return outcome_of(signer, attempt, step, result)
 
 
-async def _on_kept_state(signer: SigningState, attempt: SigningAttempt, kept: State) -> Answered[Outcome] | None:
-    """A try without a read: signed, or nothing is said and it is judged again on what is read."""
-    try:
-        with stages.timed("judge_and_sign"):
-            step = evaluate(signer, attempt, kept.facts, None, locked=False)
-    except CustodyError:
-        step = None
-    if isinstance(step, ToWrite) and signs(step):
-        signer.counters["orders_on_kept_state"] += 1
-        return await sign_together(signer, attempt, step, kept)
-    signer.kept.forget(attempt.ref)
-    return None
-
-
 async def _replay(signer: SigningState, attempt: SigningAttempt) -> Answered[Outcome]:
     """The answer of this very order, which used its signatures up itself; SignatureReplayed where another did."""
     if (written := await _find_answer(signer, attempt)) is None:
@@ -210,18 +209,19 @@ async def _replay(signer: SigningState, attempt: SigningAttempt) -> Answered[Out
     return written
 
 
-async def _written_now(signer: SigningState, attempt: SigningAttempt, step: ToWrite) -> str:
-    signer.kept.forget(attempt.ref)
-    async with signer.pool.acquire() as connection:
-        return await write(connection, attempt, step)
-
-
-async def read_quorum(connection: Any, attempt: SigningAttempt, facts: Facts | None) -> broken_quorums.Read | None:
-    """Read what the rules need to know of votes, if they may ask for some; after the version the write compares."""
-    if facts is None or not broken_quorums.names_votes(facts.rules):
-        return None
+async def read_on(
+    signer: SigningState, connection: Any, attempt: SigningAttempt
+) -> tuple[Facts | None, broken_quorums.Read | None]:
+    """Read it on a connection; what only some rules look up after the version that the write compares."""
+    facts = await ledger.read(connection, question_of(attempt))
+    if facts is None:
+        return None, None
+    for more in signer.rule_facts:
+        facts = await more.read(connection, attempt, facts)
+    if not broken_quorums.names_votes(facts.rules):
+        return facts, None
     ref, way = attempt.ref, attempt.way
-    return await broken_quorums.read(connection, ref.tenant, ref.agent, way.subject, way.voter)
+    return facts, await broken_quorums.read(connection, ref.tenant, ref.agent, way.subject, way.voter)
 
 
 def question_of(attempt: SigningAttempt) -> Question:

@@ -25,4 +25,4 @@ class Direct(Way):
 
     def refuse(self, judged: Judged) -> Step:
         """Remember that it was tried."""
-        return evaluate.refuse(judged)
+        return evaluate.refuse(self._signer, judged)

@@ -8,32 +8,30 @@ from typing import Any
 import msgspec
 
 from custody.chains.evm.family import EVM_NATIVE, coin_of
-from custody.kit import ids
+from custody.kit import clock, ids
 from custody.kit.answers import Answered
 from custody.kit.errors import Frozen
 from custody.kit.logs import logger
-from custody.policies.narrow import narrowed
+from custody.policies.dollars import worth_of
+from custody.policies.fleet import judge_all
 from custody.policies.parts import names
-from custody.policies.quorum import broken, enabled_quorums
+from custody.policies.quorum import enabled_quorums, without_quorums
+from custody.policies.types import MOST_CHECKS, CheckQuestion, Spend
 from custody.policies.types import Facts as JudgedFacts
-from custody.policies.types import Spend
 from custody.protocol.refusals import BadProof, IdempotencyMismatch, TokenRevoked
-from custody.protocol.signer.orders import NeedsPreparation, Queued, Refused, Signed
-from custody.protocol.signer.refusals import (
-    AgentAbsent,
-    AuthorityTampered,
-    KeyTampered,
-    PolicyTampered,
-)
+from custody.protocol.signer.order_refusals import AgentAbsent, AuthorityTampered, KeyTampered, PolicyTampered
+from custody.protocol.signer.outcomes import NeedsChecks, NeedsPreparation, Queued, Refused, Signed
 from custody.worker.judging import Judging
 from custody.worker.proven import ProvenAgent
 from custody.worker.sealing import Context, Tampered
-from signer import bitcoin_seals, broken_quorums, ledger, record
+from signer import bitcoin_seals, broken_quorums, ed25519, ledger, record
 from signer.ledger import Facts
 from signer.orders.kind import Final, NeedsNode, taken_over
 from signer.rollback_journal import RolledBack
+from signer.set_seals import spent_together
 from signer.signing_attempt import Judged, Outcome, SigningAttempt, Step, Tally, ToWrite, decode_outcome
 from signer.signing_state import SigningState
+from signer.statements import APPROVAL_MAC, approval_content
 
 log = logger(__name__)
 
@@ -56,6 +54,8 @@ def evaluate(
     facts, earlier = admit(attempt, facts)
     if earlier is not None:
         return Answered(earlier, replayed=True)
+    if attempt.problem is not None:
+        raise attempt.problem
     if attempt.claim is None and facts.action is None:
         signer.quotas.need_room(attempt.ref.tenant)
     judged = evaluate_policies(signer, attempt, facts, quorum, locked=locked)
@@ -64,6 +64,8 @@ def evaluate(
     if facts.action is not None:
         # Only now: the signers of the request were looked at. No rule decides again what was decided before.
         return Answered(attempt.way.answer_under_reference(attempt, *facts.action), replayed=True)
+    if attempt.answers is None and judged.verdict.decision != "refuse" and (asked := _questions(judged)):
+        return Answered(NeedsChecks(asked))
     if judged.verdict.decision == "sign":
         return attempt.way.sign(judged)
     return attempt.way.queue(judged) if judged.verdict.decision == "queue" else attempt.way.refuse(judged)
@@ -80,6 +82,7 @@ def evaluate_policies(
         rules = signer.policies.open(
             attempt.ref.tenant, attempt.ref.agent, facts.incarnation, facts.head, facts.policy_version, facts.rules
         )
+        rules = signer.sets.of_agent(attempt.ref.tenant, rules, facts.sets)
         judging = signer.judging.open(attempt.ref.tenant, facts.config_version, facts.judging, facts.judging_mac)
     except (Tampered, RolledBack) as problem:
         if not locked:
@@ -106,15 +109,19 @@ def evaluate_policies(
     if facts.psbt is not None:
         psbt, name = facts.psbt, attempt.draft.psbt.account if attempt.draft.psbt else ""
         bitcoin_seals.check(signer.sealer, attempt.ref, facts.incarnation, name, psbt)
+    if attempt.draft.ends is not None and attempt.draft.ends <= facts.now.timestamp():
+        # A dead signature would be counted all the same.
+        attempt.way.refuse_ended()
     decoded = attempt.kind.effects(attempt.draft, facts)
     ref = attempt.ref.tenant, attempt.ref.agent, facts.incarnation
     if quorum is not None and broken_quorums.is_broken(signer, ref, facts.policy_version, quorum.broken, facts.now):
         # The hash stays that of the set as it is stored.
-        rules = msgspec.structs.replace(rules, rules=broken(rules.rules))
+        rules = msgspec.structs.replace(rules, rules=without_quorums(rules.rules))
     tally = attempt.way.count_votes(attempt, facts, enabled_quorums(rules.rules), quorum)
-    against = _judged_facts(signer, attempt, facts, judging, tally)
+    worth = worth_of(decoded.subject, signer.prices(facts.now), signer.chains.units)
+    against = _judged_facts(signer, attempt, facts, judging, tally, worth)
     named, said = ((), None) if authorization is None else (authorization.policy_ids, authorization.text)
-    verdict = narrowed(rules.rules, decoded.subject, against, named)
+    verdict = judge_all(rules.rules, decoded.subject, against, named)
     return Judged(attempt, facts, decoded, verdict, rules, against, judging.auto_expire_seconds, tally, said)
 
 
@@ -138,19 +145,24 @@ def admit(attempt: SigningAttempt, facts: Facts | None) -> tuple[Facts, Outcome 
 
 
 def _judged_facts(
-    signer: SigningState, attempt: SigningAttempt, facts: Facts, judging: Judging, tally: Tally | None
+    signer: SigningState,
+    attempt: SigningAttempt,
+    facts: Facts,
+    judging: Judging,
+    tally: Tally | None,
+    worth: dict[str, int],
 ) -> JudgedFacts:
     """The ledger's figures as the judge sees them: a slot that is taken over does not count twice."""
-    spend = {asset: Spend(day, week) for asset, (day, week) in facts.spend.items()}
+    spend = {asset: Spend(*sums) for asset, sums in facts.spend.items()}
     floor: dict[str, int] = {}
-    for asset, charge in record.counted_before(attempt.draft, facts).items():
+    for asset, charge in record.counted_before(attempt, facts).items():
         amount = int(charge.amount)
         # The same edges as the statement that summed: a bucket counts while any of its hour is in the window.
         day, week = (record.in_window(facts.now, charge.hour, hours=hours) for hours in (24, 168))
         for name in names(asset):
             floor[name] = floor.get(name, 0) + amount
             known = spend.get(name, Spend(0, 0))
-            spend[name] = Spend(known.day - amount * day, known.week - amount * week)
+            spend[name] = Spend(known.day - amount * day, known.week - amount * week, known.total - amount)
     wanted, slot = attempt.draft.nonce, taken_over(attempt.draft, facts.slot)
     if wanted is not None and slot is not None and EVM_NATIVE in slot.charges:
         # Counted before the coins of chains were: it is in no sum of this chain's, and the slot is of this chain.
@@ -165,6 +177,7 @@ def _judged_facts(
         now=facts.now,
         spend=spend,
         floor=floor,
+        worth=worth,
         orders_last_hour=sum(orders for _, orders in facts.minutes) - in_hour + others,
         orders_last_day=sum(orders for _, orders in facts.hours) - in_day + others,
         minutes=facts.minutes,
@@ -172,9 +185,22 @@ def _judged_facts(
         empty_policy=signer.empty_policy,
         uncovered=judging.uncovered_effects,
         units=signer.chains.units,
+        shared=spent_together(facts.sets),
         approving=attempt.way.is_approved,
         votes=tally.votes if tally is not None else frozenset(),
+        recipients=facts.recipients,
+        waited=record.count_waited(attempt, facts.now),
+        order=(attempt.ref.tenant, attempt.ref.agent, attempt.tx_id),
+        answers=attempt.answers,
+        verify=ed25519.verify,
     )
+
+
+def _questions(judged: Judged) -> list[CheckQuestion]:
+    """The questions that services are to be asked about an order that no rule refuses."""
+    asks = [rule.terms for rule in judged.rules.rules if rule.enabled]
+    found = [asked for terms in asks if (asked := terms.question(judged.decoded.subject, judged.against)) is not None]
+    return found[:MOST_CHECKS]
 
 
 def sign(signer: SigningState, judged: Judged) -> Step:
@@ -184,15 +210,18 @@ def sign(signer: SigningState, judged: Judged) -> Step:
         final: Final = attempt.kind.finish(attempt.draft, judged.decoded, facts)
     except NeedsNode:
         return Answered(NeedsPreparation())
-    made, outcome = signed(signer, judged, final, open_key(signer, attempt, facts))
+    made, outcome = sign_one(signer, judged, final, open_key(signer, attempt, facts))
     return ToWrite(facts, made, outcome, judged.tally)
 
 
-def signed(signer: SigningState, judged: Judged, final: Final, key: Any) -> tuple[ledger.Record, Signed]:
+def sign_one(signer: SigningState, judged: Judged, final: Final, key: Any) -> tuple[ledger.Record, Signed]:
     """Sign one transaction; give its record and what the caller will get."""
     produced = judged.attempt.kind.sign(final, key)
     outcome = record.signed_outcome(judged, produced)
-    return record.of_signed(judged, final, produced, outcome, signer.statement_keys.of("receipt").mac), outcome
+    made = record.of_signed(judged, final, produced, outcome, signer.statement_keys.of("receipt").mac)
+    for more in signer.rule_facts:
+        made = more.note(judged, made)
+    return made, outcome
 
 
 def open_key(signer: SigningState, attempt: SigningAttempt, facts: Facts) -> Any:
@@ -214,8 +243,10 @@ def open_key(signer: SigningState, attempt: SigningAttempt, facts: Facts) -> Any
 def queue(signer: SigningState, judged: Judged) -> ToWrite:
     """Have an order wait for a person."""
     attempt, verdict = judged.attempt, judged.verdict
-    outcome = Queued(attempt.tx_id, ids.new_uuid(), list(verdict.results), record.why(verdict))
-    content = record.approval_content(
+    times = record.release_times(judged, signer.delay_of(judged))
+    released = clock.iso(times[1]) if times else None
+    outcome = Queued(attempt.tx_id, ids.new_uuid(), list(verdict.results), record.why(verdict), released)
+    content = approval_content(
         attempt.ref.tenant,
         attempt.ref.agent,
         judged.facts.incarnation,
@@ -223,13 +254,17 @@ def queue(signer: SigningState, judged: Judged) -> ToWrite:
         outcome.approval_id,
         attempt.draft.digest,
         judged.authorization,
+        times,
     )
-    mac = signer.sealer.mac(record.APPROVAL_MAC, attempt.ref.tenant, content)
-    return ToWrite(judged.facts, record.of_queued(judged, outcome, mac), outcome)
+    mac = signer.sealer.mac(APPROVAL_MAC, attempt.ref.tenant, content)
+    return ToWrite(judged.facts, record.of_queued(judged, outcome, mac, times), outcome)
 
 
-def refuse(judged: Judged) -> ToWrite:
+def refuse(signer: SigningState, judged: Judged) -> ToWrite:
     """Refuse an order, and remember that it was tried."""
     verdict = judged.verdict
     outcome = Refused(judged.attempt.tx_id, list(verdict.results), record.why(verdict), verdict.room)
-    return ToWrite(judged.facts, record.of_refused(judged, outcome), outcome)
+    made = record.of_refused(judged, outcome)
+    for more in signer.rule_facts:
+        made = more.note(judged, made)
+    return ToWrite(judged.facts, made, outcome)

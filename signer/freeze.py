@@ -28,7 +28,10 @@ from custody.protocol.signer.agents import (
     UnfreezeTenant,
     UnfreezeTenantIn,
 )
-from custody.protocol.signer.refusals import AgentAbsent, FrozenByOperator
+from custody.protocol.signer.order_refusals import AgentAbsent
+from custody.protocol.signer.refusals import FrozenByOperator
+from custody.webhooks.control_events import AgentFrozen, AgentUnfrozen, TenantFrozen, TenantUnfrozen
+from custody.webhooks.payload import Payload, encode_events
 from custody.worker.acts import demand_platform_key, enter, remember, tell
 from custody.worker.agent_queues import TooManyWaiting
 from custody.worker.call import Call
@@ -43,6 +46,7 @@ _BY_OPERATOR = "/freezing-by-operator"
 _LONGEST_ORDER = timedelta(minutes=2)
 _AGENT = "SELECT changed, frozen_at, frozen_reason FROM freeze_agent($1, $2, $3, $4, $5)"
 _TENANT = "SELECT changed, frozen_at, frozen_reason, frozen_by FROM freeze_tenant($1, $2, $3, $4, $5)"
+_EMIT = "SELECT emit($1, $2)"
 _AWAIT_SIGNATURES = "SELECT await_signatures($1)"
 
 
@@ -90,6 +94,7 @@ async def _set_agent(
             raise AgentAbsent
         if row["changed"]:
             await _tell(connection, call, "agent", agent, frozen=at is not None, reason=reason)
+            await connection.execute(_EMIT, agent, _event(call, (AgentFrozen, AgentUnfrozen), at, reason))
         outcome = FrozenAgent(agent, *_state(row))
         await remember(connection, call, outcome)
     return outcome
@@ -108,6 +113,7 @@ async def _set_tenant(
                 raise FrozenByOperator
             if row["changed"]:
                 await _tell(connection, call, "tenant", tenant, frozen=at is not None, reason=reason)
+                await connection.execute(_EMIT, None, _event(call, (TenantFrozen, TenantUnfrozen), at, reason))
         return await _answer(connection, call, tenant, row)
 
 
@@ -120,6 +126,9 @@ async def _set_tenant_in(
             row = await connection.fetchrow(_TENANT, tenant, None, "operator", at, reason)
             if row is None:
                 raise TenantAbsent
+            if row["changed"]:
+                await enter(connection, tenant)
+                await connection.execute(_EMIT, None, _event(call, (TenantFrozen, TenantUnfrozen), at, reason))
             for log in (tenant, PLATFORM) if row["changed"] else ():
                 await enter(connection, log)
                 await _tell(connection, call, "tenant", tenant, frozen=at is not None, reason=reason)
@@ -161,6 +170,18 @@ async def _tell(
         await tell(connection, call, f"{kind}.frozen", kind, resource, reason=reason)
     else:
         await tell(connection, call, f"{kind}.unfrozen", kind, resource)
+
+
+def _event(
+    call: Call[Any],
+    kinds: tuple[type[AgentFrozen | TenantFrozen], type[AgentUnfrozen | TenantUnfrozen]],
+    at: datetime | None,
+    reason: str | None,
+) -> str:
+    frozen, thawed = kinds
+    by = call.caller.principal
+    said: Payload = thawed(by=by) if at is None else frozen(by=by, reason=reason)
+    return encode_events(said)
 
 
 def _state(row: Any) -> tuple[bool, str | None, str | None]:

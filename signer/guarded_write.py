@@ -48,9 +48,9 @@ def count(signer: SigningState, attempt: SigningAttempt, step: ToWrite) -> Abstr
     return hold(signer, attempt.ref.tenant, (step.record, *step.more))
 
 
-def hold(signer: SigningState, tenant: str, orders: Sequence[Record]) -> AbstractContextManager[Held]:
-    """Count some orders of a tenant before they are written."""
-    stored = sum(record.stored_bytes for record in orders)
+def hold(signer: SigningState, tenant: str, orders: Sequence[Record], calls: int = 0) -> AbstractContextManager[Held]:
+    """Count some orders of a tenant, and the bytes of so many charged calls, before they are written."""
+    stored = sum(record.stored_bytes for record in orders) + ledger.CALL_BYTES * calls
     return signer.quotas.hold(tenant, orders=len(orders), orders_per_day=len(orders), bytes_per_day=stored)
 
 
@@ -108,8 +108,8 @@ async def _is_there(connection: Any, attempt: SigningAttempt, step: ToWrite) -> 
             "FROM transactions WHERE tenant_id = $1 AND id = $2",
             attempt.ref.tenant,
             attempt.tx_id,
-            step.record.signature,
-            step.record.answer,
+            step.record.release.signature,
+            step.record.told.answer,
         )
     )
 
@@ -123,10 +123,11 @@ def guard_of(attempt: SigningAttempt, step: ToWrite) -> Guard:
         claim=attempt.claim.approval_id if attempt.claim else None,
         claim_user=caller.user if isinstance(caller, ProvenSession) else None,
         claim_comment=attempt.claim.comment if attempt.claim else None,
-        used=attempt.way.used(attempt, step.outcome),
+        used=attempt.way.used_signatures(attempt, step.outcome),
         voters=step.tally.voters() if step.tally else None,
         step=step.step,
         family=attempt.kind.keys.family,
+        releases=attempt.way.is_release,
     )
 
 

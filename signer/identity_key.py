@@ -28,7 +28,7 @@ class IdentityKey:
 
     def follow(self, master: Sealer) -> None:
         """Derive from these versions of the master key from now on."""
-        self.sealer.renew(master.derived(PURPOSE))
+        self.sealer.renew(master.derive(PURPOSE))
 
     def keep(self) -> None:
         """Have them in the file; KeyFileProblem where that may not be written."""

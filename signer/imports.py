@@ -1,4 +1,4 @@
-"""Private keys that come from elsewhere: one-time keys, and the wallets that are replaced. docs/imports.md.
+"""Private keys that come from elsewhere: one-time keys, and the wallets that are replaced. docs/wallets.md.
 
 The private half of a session is sealed to everything that the session is bound to, and deleted with its use. Until
 then every failure leaves the session, and counts. A wallet that ever signed is not replaced: receipts, tracking and
@@ -11,7 +11,7 @@ from typing import Any, Final, NoReturn
 
 import msgspec
 
-from custody.imports.envelope import ALGORITHM, Bound, Envelope, EnvelopeRefused, encoded, new_key, opened
+from custody.imports.envelope import ALGORITHM, Bound, Envelope, EnvelopeRefused, encode, new_key, open_envelope
 from custody.imports.plaintext import NoKey, secret_of
 from custody.kit import clock, ids
 from custody.kit.errors import CustodyError, Frozen
@@ -38,8 +38,9 @@ from custody.protocol.signer.imports import (
     ImportSession,
     SealedKey,
 )
-from custody.protocol.signer.refusals import AgentAbsent, KeyTampered, PolicyTampered
-from custody.protocol.signer.user_wallets import PREFIX
+from custody.protocol.signer.order_refusals import AgentAbsent, KeyTampered, PolicyTampered
+from custody.protocol.signer.refusals import WalletOfPerson
+from custody.protocol.signer.user_wallets import PREFIX, is_anothers
 from custody.receipts.canonical import canonical
 from custody.worker.acts import acting, remember, tell
 from custody.worker.call import Call
@@ -101,9 +102,9 @@ _REPLACE = (
 
 async def begin(signer: Signer, message: BeginImport, call: Call[ProvenTenant]) -> ImportSession:
     """A one-time key, bound to tenant, agent and chain."""
-    _check_allowed(signer, message.agent)
+    _check_allowed(signer, call.caller.tenant, message.agent)
     async with acting(signer, call) as connection:
-        incarnation = await admitted(signer, connection, call, message.agent)
+        incarnation = await admit(signer, connection, call, message.agent)
         bound = Bound(ids.new_uuid(), call.caller.tenant, message.agent, message.chain)
         aad = ImportAad(bound.session, bound.tenant, bound.agent, message.chain)
         begun = await make_session(signer, connection, call, bound, incarnation, aad)
@@ -114,11 +115,11 @@ async def begin(signer: Signer, message: BeginImport, call: Call[ProvenTenant]) 
 
 async def finish(signer: Signer, message: FinishImport, call: Call[ProvenTenant]) -> Imported:
     """Open the envelope, and put its key in place of the agent's."""
-    _check_allowed(signer, message.agent)
+    _check_allowed(signer, call.caller.tenant, message.agent)
     async with acting(signer, call) as connection:
-        await admitted(signer, connection, call, message.agent)
+        await admit(signer, connection, call, message.agent)
         wanted = Bound(message.sealed.import_session_id, call.caller.tenant, message.agent, "")
-        done = await replaced(signer, connection, wanted, message.sealed, call)
+        done = await replace_key(signer, connection, wanted, message.sealed, call)
         if not isinstance(done, CustodyError):
             imported = Imported(message.agent, done[1], done[0])  # type: ignore[arg-type]
             await remember(connection, call, imported)
@@ -135,14 +136,16 @@ async def refuse(signer: Signer, call: Call[ProvenTenant], why: CustodyError) ->
     raise why
 
 
-def _check_allowed(signer: Signer, agent: str) -> None:
+def _check_allowed(signer: Signer, tenant: str, agent: str) -> None:
     """Raise where the deployment lets no key in; into a person's wallet only where it lets people's keys in too."""
+    if is_anothers(agent, tenant, None):
+        raise WalletOfPerson
     flags = signer.imports
     if not (flags.any and flags.vault) or (agent.startswith(PREFIX) and not flags.user):
         raise ImportDisabled
 
 
-async def admitted(signer: Signer, connection: Any, call: Call[ProvenTenant], agent: str) -> str:
+async def admit(signer: Signer, connection: Any, call: Call[ProvenTenant], agent: str) -> str:
     """The agent's incarnation, under its lock, where tenant and rules let keys be imported."""
     caller, tenant = call.caller, call.caller.tenant
     config = await connection.fetchrow(_CONFIG, tenant)
@@ -229,10 +232,10 @@ def _attest(
         "expiresAt": expires_at,
         "aad": dict(aad),
     }
-    return ImportAttestation(key.kid, encoded(key.sign(canonical(said))))
+    return ImportAttestation(key.kid, encode(key.sign(canonical(said))))
 
 
-async def replaced(
+async def replace_key(
     signer: Signer, connection: Any, wanted: Bound, sealed: SealedKey, call: Call[ProvenTenant]
 ) -> tuple[str, str] | CustodyError:
     """Chain and address of the imported key; or the refusal, to be raised once its count is kept."""
@@ -261,7 +264,7 @@ async def replaced(
         return ImportSessionInvalid()
     try:
         envelope = Envelope(sealed.ephemeral_public_key, sealed.iv, sealed.ciphertext, sealed.tag)
-        secret = secret_of(bound.chain, opened(envelope, private, bound))
+        secret = secret_of(bound.chain, open_envelope(envelope, private, bound))
         address = KEYS[bound.chain].address(KEYS[bound.chain].open(secret))
     except (EnvelopeRefused, NoKey, ValueError) as problem:
         await connection.execute(_FAILED, bound.tenant, bound.session, MAX_FAILURES)

@@ -6,20 +6,24 @@ whatever way, makes that write `stale`, and the state is forgotten.
 """
 
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
 import msgspec
 
+from custody.chains.units import USD
 from custody.kit import clock
 from custody.kit.cache import Cache
 from custody.kit.refs import AgentRef
-from custody.policies.parts import counted
+from custody.policies.fleet import SharedCharge
+from custody.policies.parts import add_parts
 from custody.worker.proven import ProvenAgent
 from signer import broken_quorums
-from signer.ledger import Facts, Record
+from signer.ledger import ChargeRow, Facts, Record
 from signer.record import hour_of, last_hour
+from signer.set_seals import StoredSet
 from signer.signing_attempt import SigningAttempt
 
 KEPT_SECONDS: Final = 600.0
@@ -32,7 +36,7 @@ MAX_ASSETS: Final = 64
 SHARED_SECONDS: Final = 10.0
 MOST_SHARED_SECONDS: Final = 600.0
 # The family of the wallet, and the chain whose nonces were read.
-type _Place = tuple[str, int | None]
+type Place = tuple[str, int | None]
 
 
 class Since(msgspec.Struct, frozen=True):
@@ -56,6 +60,7 @@ class State(msgspec.Struct, frozen=True):
 
     facts: Facts
     since: Since
+    place: Place
     # What the rules need to know of votes; such state is never kept, for no version vouches for it.
     quorum: broken_quorums.Read | None = None
 
@@ -65,7 +70,7 @@ class KeptStates:
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self.now = now
-        self._kept: Cache[AgentRef, tuple[State, _Place]] = Cache(MAX_AGENTS, KEPT_SECONDS, now)
+        self._kept: Cache[AgentRef, State] = Cache(MAX_AGENTS, KEPT_SECONDS, now)
         # Until when nothing is kept of an agent, and how long that was.
         self._shared: Cache[AgentRef, tuple[float, float]] = Cache(MAX_AGENTS, 2 * MOST_SHARED_SECONDS, now)
         self._swept = now()
@@ -76,31 +81,38 @@ class KeptStates:
 
     def of(self, attempt: SigningAttempt) -> State | None:
         """Find what this order may be judged on; None where it must be read."""
-        if not is_plain(attempt) or (kept := self._kept.get(attempt.ref)) is None:
+        if not is_plain(attempt):
             return None
-        state, place = kept
+        state = self.of_agent(attempt.ref)
+        return state if state is not None and state.place == place_of(attempt) else None
+
+    def of_agent(self, ref: AgentRef) -> State | None:
+        """Find what is kept of an agent, whatever order it was read for: enough for what needs no wallet."""
+        if (state := self._kept.get(ref)) is None:
+            return None
         now = state.since.least(self.now())
-        if place != _place(attempt) or hour_of(now) != hour_of(state.facts.now):
+        if hour_of(now) != hour_of(state.facts.now):
             return None
         return msgspec.structs.replace(state, facts=_at(state.facts, now))
 
-    def keep(self, attempt: SigningAttempt, state: State, records: Sequence[Record]) -> None:
-        """A write of these records, judged on this state, is committed, and nothing else moved the agent's version."""
+    def keep(self, ref: AgentRef, state: State, records: Sequence[Record], calls: Sequence[ChargeRow] = ()) -> None:
+        """A write of these, judged on this state, is committed, and nothing else moved the agent's version."""
         facts, latest = state.facts, state.since.most(self.now())
         if facts.kept:
-            self._shared.drop(attempt.ref)
-        until, _ = self._shared.get(attempt.ref) or (0.0, 0.0)
-        known = facts.stamp is not None and is_plain(attempt) and state.quorum is None and until <= self.now()
-        known = known and len(facts.rules) + len(facts.judging or "") <= MAX_RULES and len(facts.spend) <= MAX_ASSETS
+            self._shared.drop(ref)
+        until, _ = self._shared.get(ref) or (0.0, 0.0)
+        known = facts.stamp is not None and state.quorum is None and until <= self.now()
+        texts = len(facts.rules) + len(facts.judging or "") + sum(len(one.rules) for one in facts.sets)
+        known = known and texts <= MAX_RULES and len(facts.spend) <= MAX_ASSETS
         # Of a write over the turn of a minute nobody here knows in which of the two its orders count.
         if not known or clock.minute_of(facts.now) != clock.minute_of(latest):
-            self.forget(attempt.ref)
+            self.forget(ref)
             return
-        left = msgspec.structs.replace(after(facts, records), ledger_version=facts.ledger_version + 1, kept=True)
-        self._kept.put(attempt.ref, (msgspec.structs.replace(state, facts=left), _place(attempt)))
+        left = msgspec.structs.replace(after(facts, records, calls), ledger_version=facts.ledger_version + 1, kept=True)
+        self._kept.put(ref, msgspec.structs.replace(state, facts=left))
         self._sweep()
 
-    def refused(self, ref: AgentRef, state: State, *, stale: bool) -> None:
+    def note_refusal(self, ref: AgentRef, state: State, *, stale: bool) -> None:
         """A write of what was judged on this state was refused; `stale`: something in the database had changed."""
         same_minute = clock.minute_of(state.since.most(self.now())) == clock.minute_of(state.facts.now)
         if stale and state.facts.kept and same_minute:
@@ -136,38 +148,44 @@ def is_plain(attempt: SigningAttempt) -> bool:
     )
 
 
-def goes_with(attempt: SigningAttempt, other: SigningAttempt) -> bool:
-    """Say whether two plain orders of one agent are judged on the same facts and written under the same guard."""
-    mine, others = attempt.call.caller, other.call.caller
+def goes_with(place: Place, caller: ProvenAgent, other: SigningAttempt) -> bool:
+    """Say whether a plain order is judged on facts that were read of this wallet, and written under this guard."""
     return (
-        is_plain(attempt)
-        and is_plain(other)
+        is_plain(other)
         and other.kind.second_reader is None
-        and _place(attempt) == _place(other)
-        and isinstance(mine, ProvenAgent)
-        and isinstance(others, ProvenAgent)
-        and (mine.incarnation, mine.epoch) == (others.incarnation, others.epoch)
+        and place == place_of(other)
+        and isinstance(other.call.caller, ProvenAgent)
+        and is_same(caller, other.call.caller)
     )
 
 
-def after(facts: Facts, records: Sequence[Record]) -> Facts:
-    """Tell what is so once these signatures are written, but for the version: one write moves that by one."""
+def is_same(caller: ProvenAgent, other: ProvenAgent) -> bool:
+    """Say whether two tokens of an agent hold for as long as each other."""
+    return (caller.incarnation, caller.epoch) == (other.incarnation, other.epoch)
+
+
+def after(facts: Facts, records: Sequence[Record], calls: Sequence[ChargeRow] = ()) -> Facts:
+    """Tell what is so once these signatures and charges are written, but for the version, which moves by one."""
     spend = dict(facts.spend)
+    if calls:
+        dollars, (day, week, total) = sum(call.micro_usd for call in calls), spend.get(USD, (0, 0, 0))
+        spend[USD] = day + dollars, week + dollars, total + dollars
     minutes, hours, highest = dict(facts.minutes), dict(facts.hours), facts.highest_nonce
     minute, hour = (int(one.timestamp()) for one in (clock.minute_of(facts.now), hour_of(facts.now)))
     for record in records:
-        charged = zip(record.spend_assets or (), map(int, record.spend_amounts or ()), strict=True)
-        for name, (day, week) in counted((asset, amount, amount) for asset, amount in charged).items():
-            before = spend.get(name, (0, 0))
-            spend[name] = before[0] + day, before[1] + week
-        if record.counts_rate:
+        charged = zip(record.spend.spend_assets or (), map(int, record.spend.spend_amounts or ()), strict=True)
+        for name, (day, week) in add_parts((asset, amount, amount) for asset, amount in charged).items():
+            before = spend.get(name, (0, 0, 0))
+            spend[name] = before[0] + day, before[1] + week, before[2] + day
+        if record.told.counts_rate:
             minutes[minute] = minutes.get(minute, 0) + 1
             hours[hour] = hours.get(hour, 0) + 1
-        if record.nonce is not None:
-            highest = max(record.nonce, -1 if highest is None else highest)
+        if record.slot.nonce is not None:
+            highest = max(record.slot.nonce, -1 if highest is None else highest)
     return msgspec.structs.replace(
         facts,
         spend=spend,
+        sets=_sets_after(facts.sets, [one for each in (records, calls) for what in each for one in what.shared]),
         minutes=list(minutes.items()),
         hours=list(hours.items()),
         highest_nonce=highest,
@@ -175,7 +193,18 @@ def after(facts: Facts, records: Sequence[Record]) -> Facts:
     )
 
 
-def _place(attempt: SigningAttempt) -> _Place:
+def _sets_after(sets: tuple[StoredSet, ...], shared: Sequence[SharedCharge]) -> tuple[StoredSet, ...]:
+    """The sets once these are charged too; what other agents charge meanwhile the write finds out."""
+    if not shared:
+        return sets
+    charged: dict[str, Counter[str]] = {}
+    for one in shared:
+        charged.setdefault(one.policy_set, Counter())[one.asset] += one.amount
+    return tuple(one.after(charged.get(one.id, {})) for one in sets)
+
+
+def place_of(attempt: SigningAttempt) -> Place:
+    """Name the wallet whose address and nonces an order is judged on."""
     wanted = attempt.draft.nonce
     return attempt.kind.keys.family, wanted.chain_id if wanted else None
 

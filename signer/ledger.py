@@ -7,24 +7,32 @@ agent's ledger version, policy version, incarnation and token epoch, the tenant'
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from itertools import chain
+from operator import attrgetter
+from typing import Any, Final, NamedTuple
 
 import asyncpg
 import msgspec
+from msgspec.structs import astuple, fields
 
 from custody.kit import clock
 from custody.kit.act import Act, Credential
 from custody.kit.callers import IdempotencyKey
 from custody.kit.refs import AgentRef
-from custody.policies.parts import counted
+from custody.policies.fleet import SharedCharge
+from custody.policies.parts import add_parts
+from custody.policies.types import Recipient
+from custody.transactions.backoff import RESEND
 from signer.intents.steps import NO_STEP, NewRow, StepRow
+from signer.set_seals import StoredSet, stored_sets
 
 _READ = "SELECT * FROM sign_read($1, $2, $3, $4, $5, $6, $7, $8)"
 _PSBT = "SELECT * FROM psbt_read($1, $2, $3, $4, $5, $6)"
 _ACTION = "SELECT * FROM action_read($1, $2, $3, $4)"
 _WRITE_VOTE = "SELECT vote_write($1, $2, $3, $4, $5, $6, $7, $8, $9)"
-_WRITE = "SELECT sign_write($1, $2, $3, $4, $5, $6, $7, $8)"
-_WRITE_BATCH = "SELECT sign_write_batch($1, $2, $3, $4, $5, $6)"
+_WRITE = "SELECT charge_sets($1, $10, sign_write($1, $2, $3, $4, $5, $6, $7, $8, $9))"
+# No sum of a policy set has room any more: it is judged again.
+NO_ROOM: Final = "CU005"
 _RAISE_VERSION = "UPDATE agents SET ledger_version = ledger_version + 1 WHERE tenant_id = $1 AND id = $2"
 _PROPOSE = "SELECT propose_write($1, $2, $3, $4, $5, $6)"
 
@@ -64,6 +72,8 @@ class PsbtFacts(msgspec.Struct, frozen=True):
     mac: bytes
     counted: Charge | None
     conflict: str | None
+    # The same in dollars, where it had a price.
+    counted_usd: Charge | None = None
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,7 +93,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     config_version: int
     judging: str | None
     judging_mac: bytes | None
-    spend: dict[str, tuple[int, int]]
+    # Of a day, of a week, and ever; the last only of what a rule limits so.
+    spend: dict[str, tuple[int, int, int]]
     # Orders by the start of their minute, and of their hour, in seconds since 1970; as far back as a window reaches.
     minutes: list[tuple[int, int]]
     hours: list[tuple[int, int]]
@@ -97,10 +108,15 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     action: tuple[bytes, bytes] | None = None
     # Of a PSBT whose account has addresses.
     psbt: PsbtFacts | None = None
+    # The policy sets of the agent, and which versions of rows they were read from.
+    sets: tuple[StoredSet, ...] = ()
+    sets_stamp: str | None = None
     # Which versions of rows this was read from; None where it may not be kept for a later order.
     stamp: str | None = None
     # Whether it was kept: then the write compares the stamp.
     kept: bool = False
+    # Whom a person let this agent reach, of those that orders reached; read where a rule asks.
+    recipients: frozenset[Recipient] = frozenset()
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
@@ -122,6 +138,46 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     psbt: PsbtQuestion | None = None
 
 
+class CallRow(NamedTuple):
+    """A priced call as it is charged: the SQL type `call_charge`."""
+
+    id: str
+    route: str
+    mac: bytes
+    micro_usd: int
+    hour: datetime
+    sets: list[str]
+
+
+class ChargeRow(msgspec.Struct, frozen=True):
+    """A priced call as it is charged, and what it counts for all agents of policy sets."""
+
+    id: str
+    route: str
+    mac: bytes
+    micro_usd: int
+    hour: datetime
+    shared: tuple[SharedCharge, ...] = ()
+
+    def row(self) -> CallRow:
+        """List it as SQL takes it."""
+        sets = [one.policy_set for one in self.shared]
+        return CallRow(self.id, self.route, self.mac, self.micro_usd, self.hour, sets)
+
+
+class SetChargeRow(NamedTuple):
+    """An amount that counts for all agents of a policy set: the SQL type `set_charge`."""
+
+    place: int
+    set_id: str
+    asset: str
+    # Decimals, which hold any amount.
+    amount: str
+    per_day: str | None
+    per_week: str | None
+    total: str | None
+
+
 class NonceRow(NamedTuple):
     """The nonce an order wants: the SQL type `nonce_request`."""
 
@@ -131,7 +187,11 @@ class NonceRow(NamedTuple):
     takes_open: bool
 
 
+# What an order takes beside its texts: row, indexes, places in the audit log; and what a charged call takes.
+_ROW_BYTES = 1024
+CALL_BYTES = 192
 _spend_decoder = msgspec.json.Decoder(list[tuple[str, str, str]])
+_totals_decoder = msgspec.json.Decoder(dict[str, str])
 _charges_decoder = msgspec.json.Decoder(dict[str, Charge])
 
 
@@ -166,6 +226,8 @@ async def read(connection: Any, question: Question) -> Facts | None:
             asked.vouts,
         )
     spend = _spend_decoder.decode(row["spend"]) if row["spend"] else []
+    windows = add_parts((asset, int(day), int(week)) for asset, day, week in spend)
+    totals = _totals_decoder.decode(row["totals"]) if row["totals"] else {}
     return Facts(
         now=row["now"],
         incarnation=str(row["incarnation"]),
@@ -181,7 +243,7 @@ async def read(connection: Any, question: Question) -> Facts | None:
         config_version=row["config_version"],
         judging=row["judging"],
         judging_mac=row["judging_mac"],
-        spend=counted((asset, int(day), int(week)) for asset, day, week in spend),
+        spend={name: (*windows.get(name, (0, 0)), int(totals.get(name, 0))) for name in {**windows, **totals}},
         minutes=row["minutes"] or [],
         hours=row["hours"] or [],
         highest_nonce=row["highest_nonce"],
@@ -191,14 +253,17 @@ async def read(connection: Any, question: Question) -> Facts | None:
         authority=row["authority"],
         action=(action["digest"], action["answer"]) if action is not None else None,
         psbt=_psbt(psbt) if psbt is not None else None,
+        sets=stored_sets(row["sets"]),
+        sets_stamp=row["sets_stamp"],
         stamp=row["stamp"],
     )
 
 
 def _psbt(row: Mapping[str, Any]) -> PsbtFacts:
     counted = None if row["counted"] is None else Charge(str(row["counted"]), row["counted_hour"])
+    in_dollars = Charge(str(row["counted_usd"]), row["counted_hour"]) if row["counted_usd"] else None
     conflict = None if row["conflict"] is None else str(row["conflict"])
-    return PsbtFacts(row["public_key"], row["chain_code"], row["mac"], counted, conflict)
+    return PsbtFacts(row["public_key"], row["chain_code"], row["mac"], counted, conflict, in_dollars)
 
 
 def _slot(row: Mapping[str, Any]) -> Slot | None:
@@ -207,13 +272,17 @@ def _slot(row: Mapping[str, Any]) -> Slot | None:
     return Slot(row["slot_nonce"], row["slot_state"], str(row["slot_tx"]), _charges_decoder.decode(row["slot_charges"]))
 
 
-class Record(msgspec.Struct, frozen=True, kw_only=True):
-    """One judged order as it is written: the fields of the SQL type `sign_record` in its order, and the act."""
+class _Part(msgspec.Struct, frozen=True):
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+
+class Asked(_Part, frozen=True):
+    """The order, as it was asked for."""
 
     tx: str
     kind: str
     family: str
-    status: str
     to_address: str | None
     value: str | None
     data: str | None
@@ -221,52 +290,142 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     caip2: str | None
     broadcast: bool
     reference_id: str | None
-    replaces_tx_id: str | None
     order_text: str
     digest: bytes
+    authorization_text: str | None
+    wallet_action: str | None
+
+
+class Found(_Part, frozen=True):
+    """The effects that were found in it, and how they were judged."""
+
     effects: str
     moved: str | None
     policy_results: str
     policy_version: int
     policy_hash: bytes | None
-    budgets: str | None
-    nonce: int | None
     fee: str | None
-    tx_hash: str | None
-    signature: str | None
-    signed_bytes: bytes | None
-    answer: bytes
-    stored_bytes: int
-    slot_from: str | None
-    slot_was: str | None
-    slot_state: str | None
-    slot_address: str | None
-    slot_charges: str | None
-    spend_assets: list[str] | None
-    spend_amounts: list[str] | None
-    moved_assets: list[str]
-    moved_hours: list[datetime]
-    moved_amounts: list[str]
     hour: datetime
-    resolved_at: datetime | None
-    counts_rate: bool
-    approval: str | None
-    approval_mac: bytes | None
-    expire_seconds: int | None
-    resend_seconds: int
+
+
+class Told(_Part, frozen=True):
+    """The outcome, and who is told of it."""
+
+    status: str
+    answer: bytes
     action: str
     events: str
-    authorization_text: str | None
-    wallet_action: str | None
-    votes_text: str | None
-    unsigned_txid: bytes | None
-    spent_txids: list[bytes] | None
-    spent_vouts: list[int] | None
+    counts_rate: bool
+    resolved_at: datetime | None = None
+    resend_seconds: int = RESEND.first
+    # Of what others take to the chain: when a node is asked first.
+    look_seconds: int | None = None
+
+
+class Release(_Part, frozen=True):
+    """A signature; of an order without one nothing."""
+
+    tx_hash: str | None = None
+    signature: str | None = None
+    signed_bytes: bytes | None = None
+    budgets: str | None = None
+    votes_text: str | None = None
+    # The newest earlier order that can't happen beside this one.
+    replaces_tx_id: str | None = None
+
+
+class NonceSlot(_Part, frozen=True):
+    """The nonce slot that it takes, what that counts from now on, and which order had it, how far it had come."""
+
+    nonce: int | None = None
+    slot_from: str | None = None
+    slot_was: str | None = None
+    slot_state: str | None = None
+    slot_address: str | None = None
+    slot_charges: str | None = None
+
+
+class SpendRow(_Part, frozen=True):
+    """The spend that counts in this hour, and what counted before in another and counts there no more."""
+
+    spend_assets: list[str] | None = None
+    spend_amounts: list[str] | None = None
+    moved_assets: list[str] = []
+    moved_hours: list[datetime] = []
+    moved_amounts: list[str] = []
+
+
+class Coins(_Part, frozen=True):
+    """The coins that a PSBT signs away."""
+
+    unsigned_txid: bytes | None = None
+    spent_txids: list[bytes] | None = None
+    spent_vouts: list[int] | None = None
+
+
+class Wait(_Part, frozen=True):
+    """The approval that is waited for."""
+
+    approval: str | None = None
+    approval_mac: bytes | None = None
+    expire_seconds: int | None = None
+    waits_since: datetime | None = None
+    release_at: datetime | None = None
+
+
+class Reached(_Part, frozen=True):
+    """The recipients that a person let this agent reach now, each under a MAC."""
+
+    recipient_kinds: list[str] | None = None
+    recipient_names: list[str] | None = None
+    recipient_macs: list[bytes] | None = None
+
+
+class Breaker(_Part, frozen=True):
+    """The circuit breakers that count a refusal; of every other order nothing."""
+
+    breaker_minutes: list[int] | None = None
+    breaker_most: list[int] | None = None
+    breaker_reasons: list[str] | None = None
+    breaker_events: list[str] | None = None
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True):
+    """One judged order as it is written: its parts, whose fields are those of the SQL type `sign_record`, and the act.
+
+    A kind of order that has more to write adds a part.
+    """
+
+    asked: Asked
+    found: Found
+    told: Told
+    release: Release = Release()
+    slot: NonceSlot = NonceSlot()
+    spend: SpendRow = SpendRow()
+    coins: Coins = Coins()
+    wait: Wait = Wait()
+    reached: Reached = Reached()
+    breaker: Breaker = Breaker()
     act: Act
+    # What it counts for all agents of policy sets.
+    shared: tuple[SharedCharge, ...] = ()
+
+    @property
+    def stored_bytes(self) -> int:
+        """Tell what it takes in the database, which the agent's row counts."""
+        asked, found, told = self.asked, self.found, self.told
+        texts = asked.order_text, asked.data, found.effects, found.moved, found.policy_results, self.act.metadata
+        return _ROW_BYTES + sum(map(len, filter(None, (*texts, told.events, told.answer, self.release.signed_bytes))))
+
+    def row(self) -> tuple[Any, ...]:
+        """List it as SQL takes it."""
+        return tuple(chain.from_iterable(map(astuple, _parts_of(self))))
 
 
 # A composite is passed by position; tests/stores/test_composites.py compares the names.
-RECORD_FIELDS = Record.__struct_fields__[:-1]
+PARTS: Final = {one.name: one.type for one in fields(Record) if one.name not in ("act", "shared")}
+_parts_of = attrgetter(*PARTS)
+RECORD_FIELDS: Final = tuple(field for part in PARTS.values() for field in part.__struct_fields__)
 
 
 class GuardRow(NamedTuple):
@@ -293,6 +452,10 @@ class GuardRow(NamedTuple):
     family: str | None
     stamp: str | None
     minute: datetime | None
+    # Which versions of rows the agent's policy sets were read from.
+    sets: str | None
+    # Whether the time that it waited releases what is claimed.
+    releases: bool
 
 
 class UsedSignatures(msgspec.Struct, frozen=True):
@@ -364,6 +527,7 @@ class Guard(msgspec.Struct, frozen=True):
     step: StepRow = NO_STEP
     # Whose wallet signs.
     family: str | None = None
+    releases: bool = False
 
 
 def guard_row(facts: Facts, guard: Guard, stored_bytes: int = 0) -> GuardRow:
@@ -388,27 +552,34 @@ def guard_row(facts: Facts, guard: Guard, stored_bytes: int = 0) -> GuardRow:
         guard.family if facts.kept else None,
         facts.stamp if facts.kept else None,
         clock.minute_of(facts.now) if facts.kept else None,
+        facts.sets_stamp,
+        guard.releases,
     )
 
 
 class Write(msgspec.Struct, frozen=True):
-    """Orders of one agent that were judged together, mostly one, as SQL takes them."""
+    """Orders and calls of one agent that were judged together, mostly one, as SQL takes them."""
 
     ref: AgentRef
     row: GuardRow
     guard: Guard
     acts: list[Act]
     rows: list[tuple[Any, ...]]
+    calls: Sequence[CallRow] = ()
+    shared: tuple[SharedCharge, ...] = ()
 
     def __repr__(self) -> str:
         return "Write()"
 
 
-def to_write(ref: AgentRef, facts: Facts, records: Sequence[Record], guard: Guard) -> Write:
-    """Records of one agent's orders, under what must still be so."""
-    row = guard_row(facts, guard, sum(record.stored_bytes for record in records))
-    rows = [msgspec.structs.astuple(record)[: len(RECORD_FIELDS)] for record in records]
-    return Write(ref, row, guard, [record.act for record in records], rows)
+def to_write(
+    ref: AgentRef, facts: Facts, records: Sequence[Record], guard: Guard, calls: Sequence[ChargeRow] = ()
+) -> Write:
+    """Records of one agent's orders, and the charges of its calls, under what must still be so."""
+    row = guard_row(facts, guard, sum(record.stored_bytes for record in records) + CALL_BYTES * len(calls))
+    acts, rows = [record.act for record in records], [record.row() for record in records]
+    shared = tuple(one for each in (records, calls) for what in each for one in what.shared)
+    return Write(ref, row, guard, acts, rows, [call.row() for call in calls], shared)
 
 
 async def write(connection: Any, what: Write) -> str:
@@ -420,26 +591,33 @@ async def write(connection: Any, what: Write) -> str:
     ref, guard = what.ref, what.guard
     vote = guard.voters.vote if guard.voters else None
     result = await connection.fetchval(
-        _WRITE, ref.tenant, ref.agent, what.row, guard.credential, what.acts, what.rows, vote, guard.step
+        _WRITE,
+        ref.tenant,
+        ref.agent,
+        what.row,
+        guard.credential,
+        what.acts,
+        what.rows,
+        vote,
+        guard.step,
+        what.calls,
+        set_charges(1, what),
     )
     return str(result)
 
 
-async def write_batch(connection: Any, batch: Sequence[Write]) -> list[str]:
-    """Write plain orders of different agents in one commit; of each its answer, as `write` gives it, or `skipped`.
-
-    `skipped`: somebody holds the agent's row, and nothing of this one was written.
-    """
-    found = await connection.fetchval(
-        _WRITE_BATCH,
-        [one.ref.tenant for one in batch],
-        [one.ref.agent for one in batch],
-        [one.row for one in batch],
-        [len(one.rows) for one in batch],
-        [act for one in batch for act in one.acts],
-        [row for one in batch for row in one.rows],
-    )
-    return [str(result) for result in found]
+def set_charges(place: int, what: Write) -> list[SetChargeRow]:
+    """List what a write adds to the sums of policy sets; `place` is its place in a batch, from 1."""
+    return [
+        SetChargeRow(
+            place,
+            one.policy_set,
+            one.asset,
+            str(one.amount),
+            *(None if most is None else str(most) for most in (one.per_day, one.per_week, one.total)),
+        )
+        for one in what.shared
+    ]
 
 
 async def write_proposal(connection: Any, ref: AgentRef, facts: Facts, record: ProposalRecord, guard: Guard) -> str:
@@ -466,7 +644,7 @@ async def write_vote(connection: Any, ref: AgentRef, facts: Facts, record: VoteR
     return str(result)
 
 
-async def written(connection: Any, ref: AgentRef, tx_id: str) -> bytes | None:
+async def find_answer(connection: Any, ref: AgentRef, tx_id: str) -> bytes | None:
     """The answer to an order of this agent that was written before under the same id, or None."""
     # Without the agent: an index that begins with it would do as well to a planner, and walk all that it ever asked.
     row = await connection.fetchrow(
@@ -478,6 +656,12 @@ async def written(connection: Any, ref: AgentRef, tx_id: str) -> bytes | None:
 async def lock(connection: asyncpg.Connection, ref: AgentRef) -> None:
     """Take the agent's row lock, in a statement of its own; waits for its holder."""
     await connection.execute("SELECT lock_agent($1, $2)", ref.tenant, ref.agent)
+
+
+async def lock_with_sets(connection: asyncpg.Connection, ref: AgentRef) -> None:
+    """The same, and the sums of its policy sets too: what is judged on what is read now is written."""
+    await lock(connection, ref)
+    await connection.execute("SELECT lock_sets($1, $2)", ref.tenant, ref.agent)
 
 
 async def raise_version(connection: asyncpg.Connection, ref: AgentRef) -> None:

@@ -8,7 +8,7 @@ import msgspec
 from custody.kit import ids
 from custody.kit.cache import Cache
 from custody.policies.fingerprint import policy_hash
-from custody.policies.rules import ParsedRule, read, stored
+from custody.policies.rules import ParsedRule, load_rule, read
 from custody.policies.sources import split_type, stored_type
 from custody.worker.sealing import Sealer, Tampered, fields, sha256
 from signer.rollback_journal import Heads
@@ -117,7 +117,12 @@ def _content(tenant: str, agent: str, incarnation: str, version: int, rows: list
 
 def _parse(rules: str) -> RuleSet:
     # Keyed by the exact text that was just authenticated, so a cached set is always the stored one.
-    rows = [(i, *split_type(t), e, c) for i, t, e, c in _rows_decoder.decode(rules)]
-    known = read([stored(i, t, e, c) for i, t, _, e, c in rows], ids.new_uuid)
-    parsed = tuple(msgspec.structs.replace(rule, by_agent=row[2]) for rule, row in zip(known, rows, strict=True))
+    parsed = read_rows(rules)
     return RuleSet(parsed, policy_hash(parsed))
+
+
+def read_rows(rules: str) -> tuple[ParsedRule, ...]:
+    """Read rules from their stored rows."""
+    rows = [(i, *split_type(t), e, c) for i, t, e, c in _rows_decoder.decode(rules)]
+    known = read([load_rule(i, t, e, c) for i, t, _, e, c in rows], ids.new_uuid)
+    return tuple(msgspec.structs.replace(rule, by_agent=row[2]) for rule, row in zip(known, rows, strict=True))

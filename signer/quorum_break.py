@@ -6,9 +6,10 @@ from typing import Any, Final
 from custody.kit import clock
 from custody.policies.quorum import enabled_quorums
 from custody.protocol.signer.operation import BreakQuorum, QuorumBroken
-from custody.protocol.signer.refusals import AgentAbsent, NoQuorum, PoliciesMoving, PolicyTampered
-from custody.webhooks.events import QuorumBreak
-from custody.webhooks.payload import emitted
+from custody.protocol.signer.order_refusals import AgentAbsent, PolicyTampered
+from custody.protocol.signer.refusals import NoQuorum, PoliciesMoving
+from custody.webhooks.later_events import QuorumBreak
+from custody.webhooks.payload import encode_events
 from custody.worker.act import act
 from custody.worker.acts import operating_in, tell
 from custody.worker.call import Call
@@ -50,7 +51,7 @@ async def break_quorum(signer: Signer, message: BreakQuorum, call: Call[ProvenPl
             await connection.execute(_PUT, message.tenant, message.agent, version, ends, mac)
         told = clock.iso(ends) if ends is not None else None
         await tell(connection, call, "quorum.broken", "agent", message.agent, effectiveAt=told, canceled=message.cancel)
-        await connection.execute(_EMIT, message.agent, emitted(QuorumBreak(effective_at=told)))
+        await connection.execute(_EMIT, message.agent, encode_events(QuorumBreak(effective_at=told)))
     if message.cancel:
         signer.policies.heads.remember(*ref, version)
     return QuorumBroken(message.agent, told)

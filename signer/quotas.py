@@ -45,7 +45,7 @@ class _Figures:
         self.read_at = 0.0
         self.reading: asyncio.Task[None] | None = None
 
-    def used(self, name: str) -> int:
+    def usage(self, name: str) -> int:
         return max(0, self.read[name] + self.added[name])
 
     def turn_over(self, today: dt.date) -> None:
@@ -94,7 +94,7 @@ class TenantQuotas:
         figures, allowed = self._of(tenant), self.limits.of(tenant)
         figures.turn_over(self._today())
         for name in ("orders", *_DAILY):
-            quotas.check(name, figures.used(name), getattr(allowed, name))
+            quotas.check(name, figures.usage(name), getattr(allowed, name))
 
     @contextmanager
     def hold(self, tenant: str, *, spare: bool = False, **amounts: int) -> Iterator[Held]:
@@ -107,7 +107,7 @@ class TenantQuotas:
         for name, amount in amounts.items():
             limit: int = getattr(allowed, name)
             if amount > 0:
-                quotas.check(name, figures.used(name), limit + limit // 4 if spare else limit, amount)
+                quotas.check(name, figures.usage(name), limit + limit // 4 if spare else limit, amount)
         for name, amount in amounts.items():
             figures.added[name] += amount
         held = Held(amounts)

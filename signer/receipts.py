@@ -15,8 +15,9 @@ from custody.kit import clock
 from custody.kit.errors import CustodyError, Forbidden
 from custody.kit.refs import AgentRef
 from custody.protocol.refusals import BadProof, TokenRevoked
-from custody.protocol.signer.orders import IssueReceipt, Receipt
-from custody.protocol.signer.refusals import AgentAbsent, NotRecorded, NotSigned, TransactionAbsent
+from custody.protocol.signer.order_refusals import AgentAbsent
+from custody.protocol.signer.receipts import IssueReceipt, Receipt
+from custody.protocol.signer.refusals import NotRecorded, NotSigned, TransactionAbsent
 from custody.receipts.canonical import FORMAT, canonical
 from custody.worker.call import Call
 from custody.worker.proven import ProvenAgent, ProvenTenant
@@ -24,7 +25,8 @@ from custody.worker.sealing import Tampered, sha256
 from signer import bitcoin_seals
 from signer.context import Signer
 from signer.ledger import PsbtFacts
-from signer.record import shown, signed_content
+from signer.record import show
+from signer.statements import signed_content
 
 _READ = "SELECT * FROM receipt_read($1, $2, $3)"
 _UNSIGNED = ("pending_approval", "rejected")
@@ -111,10 +113,10 @@ def _check_account(signer: Signer, tenant: str, agent: str, row: Any) -> None:
 def _check_signature(signer: Signer, row: Any) -> None:
     """Raise Tampered unless the signature is this wallet's, over bytes that do what was recorded."""
     try:
-        effects = signer.kinds.named(row["kind"]).signed_effects(row, row["wallet"] or "")
+        effects = signer.kinds.of_name(row["kind"]).signed_effects(row, row["wallet"] or "")
     except (CustodyError, KeyError, ValueError) as problem:
         raise Tampered from problem
-    read = msgspec.json.encode([shown(effect) for effect in effects]).decode()
+    read = msgspec.json.encode([show(effect) for effect in effects]).decode()
     if read != row["effects"] and not _was_read_before(row["effects"]):
         raise Tampered
 

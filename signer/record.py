@@ -5,42 +5,55 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
-from custody.chains.families import SIGNING
+from custody.chains import families
 from custody.chains.types import Effect
+from custody.chains.units import USD
 from custody.kit import clock
 from custody.kit.act import Act
-from custody.policies.assets import BITCOIN
-from custody.policies.moved import moved
-from custody.policies.parts import kept
+from custody.policies.assets import native_of
+from custody.policies.fleet import shared_charges
+from custody.policies.moved import lacks_price, moves
+from custody.policies.parts import subtract_parts
 from custody.policies.types import Alert, Result, Verdict
-from custody.protocol.signer.orders import Decided, Queued, Refused, Signed
-from custody.transactions.backoff import RESEND
+from custody.protocol.signer.outcomes import Decided, Queued, Refused, Signed
+from custody.transactions.backoff import FIRST_LOOK
 from custody.webhooks.events import (
     PolicyViolation,
     SpendThreshold,
     TxApproved,
     TxPending,
     TxSigned,
-    clipped,
+    clip,
 )
-from custody.webhooks.payload import Payload, emitted
-from custody.worker.audited import declared
+from custody.webhooks.payload import Payload, encode_events
+from custody.worker.audited import vet
 from custody.worker.proven import ProvenAgent
-from custody.worker.sealing import fields
-from signer.ledger import Charge, Facts, Record
+from signer.ledger import (
+    Asked,
+    Charge,
+    Coins,
+    Facts,
+    Found,
+    NonceSlot,
+    Record,
+    Release,
+    SpendRow,
+    Told,
+    Wait,
+)
 from signer.orders.kind import Draft, Final, Produced, taken_over
-from signer.signing_attempt import Judged
+from signer.signing_attempt import Judged, SigningAttempt
+from signer.statements import signed_content
 
 _json = msgspec.json.Encoder()
 _pack = msgspec.msgpack.Encoder()
-APPROVAL_MAC = "approval-mac"
 # Of a refused order the bytes are kept up to this length, and none of a longer one: what is refused is free to ask for.
 MAX_REFUSED_BYTES = 2048
 # Of its effects so many are kept, then.
 MAX_REFUSED_EFFECTS = 16
-# What an order takes beside its texts: row, indexes, places in the audit log.
-_ROW_BYTES = 1024
+_NO_KEY = (None, None, None)
 
 
 def why(verdict: Verdict) -> str:
@@ -73,63 +86,6 @@ def last_hour(now: datetime) -> datetime:
     return clock.minute_of(now - timedelta(hours=1))
 
 
-class _Texts(msgspec.Struct, frozen=True):
-    """The order and what was found in it, as the record keeps them."""
-
-    order: str
-    data: str | None
-    effects: str
-    results: str
-    moved: str | None
-
-    def __repr__(self) -> str:
-        return "_Texts()"
-
-
-class _Release(msgspec.Struct, frozen=True, kw_only=True):
-    """The record's part about a signature; the defaults are those of an order without one."""
-
-    nonce: int | None = None
-    coins: tuple[tuple[bytes, int], ...] = ()
-    tx_hash: str | None = None
-    signature: str | None = None
-    signed_bytes: bytes | None = None
-    budgets: str | None = None
-    spend_assets: list[str] | None = None
-    spend_amounts: list[str] | None = None
-    mac: bytes | None = None
-    votes: str | None = None
-
-    def __repr__(self) -> str:
-        return "_Release()"
-
-
-class _NonceSlot(msgspec.Struct, frozen=True, kw_only=True):
-    """The nonce slot, what it counts from now on, and what it counted before in another hour."""
-
-    state: str | None = None
-    address: str | None = None
-    charges: str | None = None
-    # The order that had the slot, and how far it had come.
-    taken_from: str | None = None
-    was: str | None = None
-    moved: Mapping[str, Charge] = {}
-    # The newest earlier order that can't happen beside this one.
-    replaces: str | None = None
-
-
-class _Wait(msgspec.Struct, frozen=True):
-    """The record's part about an approval that is waited for."""
-
-    approval: str | None = None
-    mac: bytes | None = None
-    expire_seconds: int | None = None
-
-
-_NO_KEY = (None, None, None)
-_UNSIGNED, _NO_SLOT, _NO_WAIT = _Release(), _NonceSlot(), _Wait()
-
-
 def why_votes(verdict: Verdict) -> str:
     """One sentence for people: how many votes are missing, and what to do."""
     failed = next(result for result in verdict.results if not result.passed)
@@ -152,6 +108,7 @@ def signed_outcome(judged: Judged, produced: Produced) -> Signed:
         resolved_at=clock.iso(judged.facts.now) if claim else None,
         left=judged.left if draft.action and claim is None else None,
         psbt=produced.psbt,
+        payment=produced.payment,
     )
 
 
@@ -159,83 +116,128 @@ def of_signed(
     judged: Judged, final: Final, produced: Produced, outcome: Signed, seal: Callable[[bytes], bytes]
 ) -> Record:
     """The record of a signature: with its slot, its spend and its events, and under a MAC for its receipt."""
-    claim = judged.attempt.claim
+    claim, draft, votes = judged.attempt.claim, judged.attempt.draft, judged.tally.text() if judged.tally else None
     charges = {asset: amount for asset, amount in judged.verdict.charges.items() if amount > 0}
-    answer = _pack.encode(outcome)
+    found, before = _found_part(judged), counted_before(judged.attempt, judged.facts)
     # Limits on what the order does not touch say nothing of it.
-    touched = _text([budget for budget in judged.budgets if budget.asset in charges])
-    slot, texts = _slot(judged, charges), _texts(judged)
-    spend = kept(charges)
-    release = _Release(
-        nonce=final.nonce,
-        coins=final.coins,
-        tx_hash=produced.tx_hash,
-        signature=produced.signature,
-        signed_bytes=produced.raw,
-        budgets=touched,
-        spend_assets=list(spend) or None,
-        spend_amounts=[str(amount) for amount in spend.values()] or None,
-        mac=seal(_statement(judged, texts, produced, slot.replaces, touched)),
-        votes=judged.tally.text() if judged.tally else None,
-    )
-    return _record(
-        judged,
-        outcome,
-        texts,
-        status="signed",
+    budgets = _text([budget for budget in judged.budgets if budget.asset in charges])
+    release = Release(produced.tx_hash, produced.signature, produced.raw, budgets, votes, _replaced_order(judged))
+    told = Told(
+        "signed",
+        _pack.encode(outcome),
+        vet("tx.released" if judged.attempt.way.is_release else "tx.approved" if claim else "tx.signed"),
+        _signed_events(judged, outcome),
         counts_rate=claim is None,
-        answer=answer,
-        action=declared("tx.approved" if claim else "tx.signed"),
-        events=_signed_events(judged, outcome),
+        resolved_at=judged.facts.now if claim else None,
+        look_seconds=None if produced.payment is None else FIRST_LOOK,
+    )
+    return Record(
+        asked=_asked_part(judged),
+        found=found,
+        told=told,
         release=release,
-        slot=slot,
+        slot=_slot(judged, final, charges, before),
+        spend=_spend(judged, charges, before),
+        coins=_coins(draft, final),
+        act=_act(judged, outcome, told, seal(_statement(judged, found, release))),
+        shared=shared_charges(judged.rules.rules, judged.decoded.subject, _moved_now(judged, charges)),
     )
 
 
-def counted_before(draft: Draft, facts: Facts) -> Mapping[str, Charge]:
+def _moved_now(judged: Judged, charges: dict[str, int]) -> dict[str, int]:
+    """The charges of the assets that the order itself moves; a slot that it takes over counted the others before."""
+    amounts = moves(judged.decoded.subject, judged.against.worth)
+    return {asset: amount for asset, amount in charges.items() if asset in amounts}
+
+
+def counted_before(attempt: SigningAttempt, facts: Facts) -> Mapping[str, Charge]:
     """Find what the ledger has of this very spend already: of the slot it takes over, or of the same transaction."""
-    if (slot := taken_over(draft, facts.slot)) is not None:
+    if (slot := taken_over(attempt.draft, facts.slot)) is not None:
         return slot.charges
     if facts.psbt is not None and facts.psbt.counted is not None:
-        return {BITCOIN: facts.psbt.counted}
+        in_dollars = {USD: facts.psbt.counted_usd} if facts.psbt.counted_usd is not None else {}
+        return {native_of(attempt.kind.keys.family): facts.psbt.counted, **in_dollars}
     return {}
 
 
-def _slot(judged: Judged, charges: dict[str, int]) -> _NonceSlot:
+def _replaced_order(judged: Judged) -> str | None:
+    """The newest earlier order that can't happen beside this one."""
     facts, draft = judged.facts, judged.attempt.draft
-    before = counted_before(draft, facts)
     if draft.nonce is None:
-        return _NonceSlot(moved=before, replaces=facts.psbt.conflict) if facts.psbt is not None else _NO_SLOT
+        return facts.psbt.conflict if facts.psbt is not None else None
     slot = taken_over(draft, facts.slot)
-    # All of it, mostly: whatever the slot counted, the order counts at least as much.
-    recharged = {asset: charge for asset, charge in before.items() if asset in charges}
+    return slot.tx_id if slot else None
+
+
+def _slot(judged: Judged, final: Final, charges: dict[str, int], before: Mapping[str, Charge]) -> NonceSlot:
+    facts, draft = judged.facts, judged.attempt.draft
+    if draft.nonce is None:
+        return NonceSlot(final.nonce)
+    slot = taken_over(draft, facts.slot)
+    # Whatever the slot counted, the order counts at least as much.
     stays = {asset: charge for asset, charge in before.items() if asset not in charges}
-    after = stays | {asset: Charge(str(amount), hour_of(facts.now)) for asset, amount in kept(charges).items()}
-    return _NonceSlot(
-        state="sent" if draft.broadcast else "open",
-        address=facts.address,
-        charges=_text(after),
-        taken_from=slot.tx_id if slot else None,
-        was=slot.state if slot else None,
-        moved=recharged,
-        replaces=slot.tx_id if slot else None,
+    after = stays | {
+        asset: Charge(str(amount), hour_of(facts.now)) for asset, amount in subtract_parts(charges).items()
+    }
+    return NonceSlot(
+        nonce=final.nonce,
+        slot_from=slot.tx_id if slot else None,
+        slot_was=slot.state if slot else None,
+        slot_state="sent" if draft.broadcast else "open",
+        slot_address=facts.address,
+        slot_charges=_text(after),
     )
 
 
-def of_queued(judged: Judged, outcome: Queued, mac: bytes) -> Record:
+def _spend(judged: Judged, charges: dict[str, int], before: Mapping[str, Charge]) -> SpendRow:
+    spend = subtract_parts(charges)
+    # All of it, mostly.
+    moved = {one: charge for one, charge in before.items() if judged.attempt.draft.nonce is None or one in charges}
+    return SpendRow(
+        spend_assets=list(spend) or None,
+        spend_amounts=[str(amount) for amount in spend.values()] or None,
+        moved_assets=list(moved),
+        moved_hours=[charge.hour for charge in moved.values()],
+        moved_amounts=[charge.amount for charge in moved.values()],
+    )
+
+
+def _coins(draft: Draft, final: Final) -> Coins:
+    if draft.psbt is None or not final.coins:
+        return Coins()
+    return Coins(draft.psbt.unsigned_txid, [txid for txid, _ in final.coins], [vout for _, vout in final.coins])
+
+
+def count_waited(attempt: SigningAttempt, now: datetime) -> int:
+    """Count the seconds that an order waited which time alone releases."""
+    claim = attempt.claim
+    return int((now - claim.times[0]).total_seconds()) if attempt.way.is_release and claim and claim.times else 0
+
+
+def release_times(judged: Judged, delay: int | None) -> tuple[datetime, datetime] | None:
+    """Since when an order waits, and when it is signed by itself; None where it ends before, or a person decides."""
+    if delay is None or 0 < _expire_seconds(judged) <= delay:
+        return None
+    return judged.facts.now, judged.facts.now + timedelta(seconds=delay)
+
+
+def of_queued(judged: Judged, outcome: Queued, mac: bytes, times: tuple[datetime, datetime] | None) -> Record:
     """The record of an order that a person must decide; its MAC keeps it from being swapped meanwhile."""
-    pending = TxPending(**_event_fields(judged), approval_id=outcome.approval_id, policy_results=outcome.results)
-    return _record(
-        judged,
-        outcome,
-        _texts(judged),
-        status="pending_approval",
-        counts_rate=True,
-        answer=_pack.encode(outcome),
-        action=declared("tx.queued"),
-        events=emitted(pending),
-        wait=_Wait(outcome.approval_id, mac, judged.expire_seconds),
-    )
+    said: dict[str, Any] = {"approval_id": outcome.approval_id, "policy_results": outcome.results}
+    pending = TxPending(**_event_fields(judged), **said, release_at=outcome.release_at)
+    told = Told("pending_approval", _pack.encode(outcome), vet("tx.queued"), encode_events(pending), counts_rate=True)
+    wait = Wait(outcome.approval_id, mac, _expire_seconds(judged), *(times or ()))
+    act = _act(judged, outcome, told)
+    return Record(asked=_asked_part(judged), found=_found_part(judged), told=told, wait=wait, act=act)
+
+
+def _expire_seconds(judged: Judged) -> int:
+    """Count the seconds that it waits for a person, 0: for ever; no longer than its signature would be of use."""
+    ends, most = judged.attempt.draft.ends, judged.expire_seconds
+    # An end further away than the column reaches is none.
+    if ends is None or (left := ends - int(judged.facts.now.timestamp())) >= 2**31:
+        return most
+    return min(most or left, left)
 
 
 def of_refused(judged: Judged, outcome: Refused) -> Record:
@@ -245,120 +247,67 @@ def of_refused(judged: Judged, outcome: Refused) -> Record:
     mark = "policy.violation:" + ",".join(sorted(result.policy_id or result.type for result in failed))[:500]
     draft = judged.attempt.draft
     violation = PolicyViolation(tx_id=outcome.tx_id, to=draft.to_address, value=draft.value, failed_policies=failed)
-    return _record(
-        judged,
-        outcome,
-        _refused_texts(judged),
-        status="rejected",
-        counts_rate=False,
-        answer=_pack.encode(outcome),
-        action=declared("tx.refused"),
-        events=emitted(violation, mark=mark),
+    told = Told(
+        "rejected", _pack.encode(outcome), vet("tx.refused"), encode_events(violation, mark=mark), counts_rate=False
     )
-
-
-def approval_content(  # noqa: PLR0913, PLR0917 - everything that must not change while it waits
-    tenant: str,
-    agent: str,
-    incarnation: str,
-    tx_id: str,
-    approval_id: str,
-    digest: bytes,
-    authorization: str | None,
-) -> bytes:
-    """Encode what the MAC of a queued order is made over."""
-    return fields("approval", tenant, agent, incarnation, tx_id, approval_id, digest, *_fields_of(authorization))
-
-
-def _fields_of(authorization: str | None) -> tuple[str, ...]:
-    """Only where there is one: what was made before there were any stays as it is."""
-    return () if authorization is None else ("authorization", authorization)
-
-
-def signed_content(  # noqa: PLR0913 - everything that a receipt states
-    *,
-    tenant: str,
-    agent: str,
-    incarnation: str,
-    tx_id: str,
-    kind: str,
-    chain_id: int | None,
-    to_address: str | None,
-    value: str | None,
-    reference_id: str | None,
-    replaces_tx_id: str | None,
-    digest: bytes,
-    tx_hash: str | None,
-    signature: str,
-    policy_version: int,
-    policy_hash: bytes,
-    effects: str,
-    policy_results: str,
-    budgets: str,
-    approval: str | None,
-    by: str,
-    votes: str | None = None,
-    authorization: str | None = None,
-) -> bytes:
-    """Encode what a signed order's MAC is made over; `by` is who acted, as the audit row names them."""
-    # Appended only where there are some: what was signed before there were votes has the content that it had.
-    voted = fields("votes", votes) if votes is not None else b""
-    return (
-        fields(
-            "signed",
-            tenant,
-            agent,
-            incarnation,
-            tx_id,
-            kind,
-            "" if chain_id is None else chain_id,
-            to_address or "",
-            value or "",
-            reference_id or "",
-            replaces_tx_id or "",
-            digest,
-            tx_hash or "",
-            signature,
-            policy_version,
-            policy_hash,
-            effects,
-            policy_results,
-            budgets,
-            approval or "",
-            by,
-        )
-        + voted
-        + fields(*_fields_of(authorization))
-    )
-
-
-def _texts(judged: Judged) -> _Texts:
-    draft, effects = judged.attempt.draft, judged.decoded.subject.effects
-    return _Texts(
-        draft.order_text,
-        draft.data,
-        _text([shown(effect) for effect in effects]),
-        _text(judged.verdict.results),
-        _movement(judged),
-    )
-
-
-def _movement(judged: Judged) -> str | None:
-    """Note what the order moves by itself, for those who look later: the ledger counts more where it takes a slot."""
-    amounts = kept(moved(judged.decoded.subject))
-    return _text({asset: str(amount) for asset, amount in amounts.items()}) if amounts else None
-
-
-def _refused_texts(judged: Judged) -> _Texts:
-    texts = _texts(judged)
+    asked, found = _asked_part(judged, throttled=outcome.room is not None), _found_part(judged)
     # A batch is no order: who looks at old ones reads none there.
-    if len(texts.order) <= MAX_REFUSED_BYTES and not judged.attempt.draft.is_batch:
-        return texts
-    effects = judged.decoded.subject.effects[:MAX_REFUSED_EFFECTS]
-    return _Texts("", None, _text([shown(effect) for effect in effects]), texts.results, None)
+    if len(asked.order_text) > MAX_REFUSED_BYTES or draft.is_batch:
+        asked = replace(asked, order_text="", data=None)
+        found = replace(found, effects=_shown_effects(judged, MAX_REFUSED_EFFECTS), moved=None)
+    return Record(asked=asked, found=found, told=told, act=_act(judged, outcome, told))
 
 
-def _statement(judged: Judged, texts: _Texts, produced: Produced, replaces: str | None, budgets: str) -> bytes:
+def _asked_part(judged: Judged, *, throttled: bool = False) -> Asked:
+    attempt, draft, subject = judged.attempt, judged.attempt.draft, judged.decoded.subject
+    action = draft.action
+    if action is not None and throttled:
+        # Time lifts it: the reference stays free, and the same action with it is judged again.
+        action = replace(action, throttled=True)
+    return Asked(
+        tx=attempt.tx_id,
+        kind=attempt.kind.name,
+        family=attempt.kind.keys.family,
+        to_address=draft.to_address,
+        value=draft.value,
+        data=draft.data,
+        chain_id=subject.chain_id,
+        caip2=subject.caip2,
+        broadcast=draft.broadcast,
+        reference_id=draft.reference_id,
+        order_text=draft.order_text,
+        digest=draft.digest,
+        authorization_text=judged.authorization,
+        wallet_action=None if action is None else _text(action),
+    )
+
+
+def _found_part(judged: Judged) -> Found:
+    fee, amounts = judged.decoded.fee, _sums(judged)
+    return Found(
+        effects=_shown_effects(judged),
+        # By itself, for those who look later: the ledger counts more where it takes a slot.
+        moved=_text({asset: str(amount) for asset, amount in amounts.items()}) if amounts else None,
+        policy_results=_text(judged.verdict.results),
+        policy_version=judged.facts.policy_version,
+        policy_hash=judged.rules.hash,
+        fee=str(fee.amount) if fee else None,
+        hour=hour_of(judged.facts.now),
+    )
+
+
+def _sums(judged: Judged) -> dict[str, int]:
+    """Sum up what the order moves by itself, and what that is worth where all of it has a price."""
+    subject, worth = judged.decoded.subject, judged.against.worth
+    priced = worth and not any(lacks_price(effect, subject, worth) for effect in subject.effects)
+    return subtract_parts(moves(subject)) | ({USD: sum(worth.values())} if priced else {})
+
+
+def _shown_effects(judged: Judged, most: int | None = None) -> str:
+    return _text([show(effect) for effect in judged.decoded.subject.effects[:most]])
+
+
+def _statement(judged: Judged, found: Found, release: Release) -> bytes:
     """Encode what a receipt states later of an order that is signed now."""
     attempt, draft = judged.attempt, judged.attempt.draft
     return signed_content(
@@ -371,129 +320,48 @@ def _statement(judged: Judged, texts: _Texts, produced: Produced, replaces: str 
         to_address=draft.to_address,
         value=draft.value,
         reference_id=draft.reference_id,
-        replaces_tx_id=replaces,
+        replaces_tx_id=release.replaces_tx_id,
         digest=draft.digest,
-        tx_hash=produced.tx_hash,
-        signature=produced.signature,
-        policy_version=judged.facts.policy_version,
+        tx_hash=release.tx_hash,
+        signature=release.signature or "",
+        policy_version=found.policy_version,
         policy_hash=judged.rules.hash,
-        effects=texts.effects,
-        policy_results=texts.results,
-        budgets=budgets,
+        effects=found.effects,
+        policy_results=found.policy_results,
+        budgets=release.budgets or "",
         approval=attempt.claim.approval_id if attempt.claim else None,
         by=f"agent:{attempt.ref.agent}"
         if isinstance(attempt.call.caller, ProvenAgent)
         else attempt.call.caller.principal,
         authorization=judged.authorization,
-        votes=judged.tally.text() if judged.tally else None,
+        votes=release.votes_text,
     )
 
 
-def _record(  # noqa: PLR0913 - the three kinds of outcomes differ in all of these
-    judged: Judged,
-    outcome: Decided,
-    texts: _Texts,
-    *,
-    status: str,
-    counts_rate: bool,
-    answer: bytes,
-    action: str,
-    events: str,
-    release: _Release = _UNSIGNED,
-    slot: _NonceSlot = _NO_SLOT,
-    wait: _Wait = _NO_WAIT,
-) -> Record:
-    attempt, decoded, caller = judged.attempt, judged.decoded, judged.attempt.call.caller
-    draft, subject = attempt.draft, decoded.subject
-    is_agent = isinstance(caller, ProvenAgent)
+def _act(judged: Judged, outcome: Decided, told: Told, mac: bytes | None = None) -> Act:
+    attempt, caller = judged.attempt, judged.attempt.call.caller
     metadata = _metadata(judged, outcome)
-    if release.mac is not None:
+    if mac is not None:
         # In the audit row, which no role can change: what a receipt states later is what was written here.
-        metadata["recordMac"] = release.mac.hex()
-    about = _text(metadata)
-    said = (texts.order, texts.data, texts.effects, texts.moved, texts.results, about, events)
-    stored = (*said, answer, release.signed_bytes)
-    recharged = slot.moved.values()
-    return Record(
-        tx=attempt.tx_id,
-        kind=attempt.kind.name,
-        family=attempt.kind.keys.family,
-        status=status,
-        to_address=draft.to_address,
-        value=draft.value,
-        data=texts.data,
-        chain_id=subject.chain_id,
-        caip2=subject.caip2,
-        broadcast=draft.broadcast,
-        reference_id=draft.reference_id,
-        replaces_tx_id=slot.replaces,
-        order_text=texts.order,
-        digest=draft.digest,
-        effects=texts.effects,
-        moved=texts.moved,
-        policy_results=texts.results,
-        policy_version=judged.facts.policy_version,
-        policy_hash=judged.rules.hash,
-        budgets=release.budgets,
-        nonce=release.nonce,
-        fee=str(decoded.fee.amount) if decoded.fee else None,
-        tx_hash=release.tx_hash,
-        signature=release.signature,
-        signed_bytes=release.signed_bytes,
-        answer=answer,
-        stored_bytes=_ROW_BYTES + sum(len(text) for text in stored if text is not None),
-        slot_from=slot.taken_from,
-        slot_was=slot.was,
-        slot_state=slot.state,
-        slot_address=slot.address,
-        slot_charges=slot.charges,
-        spend_assets=release.spend_assets,
-        spend_amounts=release.spend_amounts,
-        moved_assets=list(slot.moved),
-        moved_hours=[charge.hour for charge in recharged],
-        moved_amounts=[charge.amount for charge in recharged],
-        hour=hour_of(judged.facts.now),
-        resolved_at=judged.facts.now if attempt.claim else None,
-        counts_rate=counts_rate,
-        approval=wait.approval,
-        approval_mac=wait.mac,
-        expire_seconds=wait.expire_seconds,
-        resend_seconds=RESEND.first,
-        action=action,
-        events=events,
-        authorization_text=judged.authorization,
-        wallet_action=_wallet_action(draft, outcome),
-        votes_text=release.votes,
-        unsigned_txid=draft.psbt.unsigned_txid if draft.psbt is not None and release.coins else None,
-        spent_txids=[txid for txid, _ in release.coins] or None,
-        spent_vouts=[vout for _, vout in release.coins] or None,
-        act=Act(
-            caller.principal,
-            # A refusal that time lifts leaves the key free: a retry with it is judged again.
-            *(_NO_KEY if isinstance(outcome, Refused) and outcome.room is not None else attempt.call.key_row),
-            answer if attempt.claim else None,
-            "agent" if is_agent else "system",
-            attempt.ref.agent if is_agent else caller.principal,
-            about,
-            attempt.call.origin_row,
-        ),
+        metadata["recordMac"] = mac.hex()
+    is_agent = isinstance(caller, ProvenAgent)
+    return Act(
+        caller.principal,
+        # A refusal that time lifts leaves the key free: a retry with it is judged again.
+        *(_NO_KEY if isinstance(outcome, Refused) and outcome.room is not None else attempt.call.key_row),
+        told.answer if attempt.claim else None,
+        "agent" if is_agent else "system",
+        attempt.ref.agent if is_agent else caller.principal,
+        _text(metadata),
+        attempt.call.origin_row,
     )
-
-
-def _wallet_action(draft: Draft, outcome: Decided) -> str | None:
-    if (action := draft.action) is None:
-        return None
-    if isinstance(outcome, Refused) and outcome.room is not None:
-        # Time lifts it: the reference stays free, and the same action with it is judged again.
-        action = msgspec.structs.replace(action, throttled=True)
-    return _text(action)
 
 
 def _text(value: Any) -> str:
     return _json.encode(value).decode()
 
 
-def shown(effect: Effect) -> dict[str, Any]:
+def show(effect: Effect) -> dict[str, Any]:
     """An effect as answers and approvers see it."""
     found: dict[str, Any] = {
         "kind": effect.kind,
@@ -537,7 +405,7 @@ def _metadata(judged: Judged, outcome: Decided) -> dict[str, Any]:
 def _event_fields(judged: Judged) -> dict[str, Any]:
     """The order as its events tell of it: the fields of `OrderEvent`."""
     draft, subject = judged.attempt.draft, judged.decoded.subject
-    effects, more = clipped([shown(effect) for effect in subject.effects])
+    effects, more = clip([show(effect) for effect in subject.effects])
     return {
         "tx_id": judged.attempt.tx_id,
         "kind": judged.attempt.kind.name,
@@ -553,14 +421,15 @@ def _event_fields(judged: Judged) -> dict[str, Any]:
 def _signed_events(judged: Judged, outcome: Signed) -> str:
     draft, claim, told = judged.attempt.draft, judged.attempt.claim, _event_fields(judged)
     # Where the hash is the signature: until it is sent, anyone who reads events could send it with the message.
-    is_signature = SIGNING[judged.attempt.kind.keys.family].hash_is_signature
+    is_signature = families.of_name(judged.attempt.kind.keys.family).hash_is_signature
     tx_hash = outcome.tx_hash if draft.broadcast or not is_signature else None
     events: list[Payload] = []
     if claim is not None:
-        said: dict[str, Any] = {"approval_id": claim.approval_id, "comment": claim.comment}
+        by = "system" if judged.attempt.way.is_release else "manual"
+        said: dict[str, Any] = {"approval_id": claim.approval_id, "comment": claim.comment, "resolved_by": by}
         events.append(TxApproved(**told, **said, tx_hash=tx_hash, broadcast=draft.broadcast))
     events.append(TxSigned(**told, tx_hash=tx_hash, broadcast=draft.broadcast))
-    return emitted(*events, *(_alarm(alert, outcome) for alert in judged.verdict.alerts))
+    return encode_events(*events, *(_alarm(alert, outcome) for alert in judged.verdict.alerts))
 
 
 def _alarm(alert: Alert, outcome: Signed) -> SpendThreshold:

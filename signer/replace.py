@@ -9,12 +9,13 @@ from typing import Any
 import msgspec
 
 from custody.chains.evm import signed
+from custody.chains.evm.action_orders import EvmReplacement
 from custody.chains.evm.address import checksum
-from custody.chains.orders import EvmReplacement
 from custody.kit.answers import Answered
 from custody.kit.refs import AgentRef
 from custody.protocol.refusals import TokenRevoked
-from custody.protocol.signer.orders import Decided, Queued, Refused, ReplaceEvm, Signed
+from custody.protocol.signer.orders import ReplaceEvm
+from custody.protocol.signer.outcomes import Decided, Queued, Refused, Signed
 from custody.protocol.signer.refusals import NotEvm, NotSigned, TransactionAbsent, TransactionFinal
 from custody.worker.call import Call
 from custody.worker.idempotency import earlier
@@ -23,11 +24,11 @@ from custody.worker.sealing import Tampered
 from signer import signed_request
 from signer.authorized import way_of
 from signer.context import Signer
-from signer.decide import settle
 from signer.orders.evm_replacement import EVM_REPLACEMENT
 from signer.orders.kind import Inputs, Replaced
-from signer.sign_order import acting_for, decided
+from signer.sign_order import acting_for, decision_of
 from signer.signing_attempt import SigningAttempt
+from signer.together import settle
 
 _READ = "SELECT * FROM replaced_read($1, $2, $3, $4)"
 _decode_outcome = msgspec.msgpack.Decoder(Signed | Queued | Refused).decode
@@ -55,12 +56,20 @@ async def replace(
     def attempt() -> SigningAttempt:
         draft = EVM_REPLACEMENT.check(order, Inputs(signer.chains, message.prepared, replaced=replaced))
         way = way_of(signer, signed_request.read(call, ref, message))
-        return SigningAttempt(ref=ref, tx_id=message.tx_id, kind=EVM_REPLACEMENT, draft=draft, call=call, way=way)
+        return SigningAttempt(
+            ref=ref,
+            tx_id=message.tx_id,
+            kind=EVM_REPLACEMENT,
+            draft=draft,
+            call=call,
+            way=way,
+            answers=message.answers,
+        )
 
-    return decided(await settle(signer, ref, attempt))
+    return decision_of(await settle(signer, ref, attempt))
 
 
-async def stored(signer: Signer, ref: AgentRef, order: object, tx_id: str) -> Replaced | None:
+async def load(signer: Signer, ref: AgentRef, order: object, tx_id: str) -> Replaced | None:
     """Read what a queued order replaces, if it replaces something; as it is now, for time has gone by."""
     if not isinstance(order, EvmReplacement):
         return None

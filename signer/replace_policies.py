@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Any
 
+import asyncpg
 import msgspec
 
 from custody.identity.assertions import Matter
@@ -16,34 +17,30 @@ from custody.policies.quorum import enabled_quorums
 from custody.policies.quorum import standing as counts
 from custody.policies.rules import ParsedRule, parse, wire
 from custody.policies.sources import set_by_agent
-from custody.policies.tighten import loosened
+from custody.policies.tighten import widening
 from custody.policies.types import InvalidPolicy
 from custody.protocol.refusals import BadProof, TokenRevoked
+from custody.protocol.signer.order_refusals import AgentAbsent, PolicyTampered
 from custody.protocol.signer.policies import PoliciesVoted, ReplacePolicies, VotePolicies
-from custody.protocol.signer.refusals import (
-    AgentAbsent,
-    PoliciesMoving,
-    PolicyLoosened,
-    PolicyTampered,
-    QuorumNeeded,
-    VoteRefused,
-)
+from custody.protocol.signer.refusals import PoliciesMoving, PolicyLoosened, QuorumNeeded, VoteRefused
 from custody.worker.act import act
 from custody.worker.agent_queues import TooManyWaiting
-from custody.worker.audited import declared
+from custody.worker.audited import vet
 from custody.worker.call import Call
-from custody.worker.idempotency import packed
+from custody.worker.idempotency import pack
 from custody.worker.proven import ProvenAgent, ProvenAppClient, ProvenSession, ProvenTenant
 from custody.worker.sealing import Tampered
 from signer import ballots, broken_quorums, quorum_rules, votes
 from signer.context import Signer
 from signer.intents.claims import Claimed, StaleState
 from signer.policies import row_of
+from signer.policy_events import change_event
+from signer.policy_sets import raise_unknown_set
 from signer.quotas import Held, rules_bytes, stored_bytes
 from signer.rollback_journal import RolledBack
 
 _ANCHOR = "SELECT * FROM agent_anchor($1, $2)"
-_REPLACE = "SELECT replace_policies($1, $2, $3, $4, $5, $6, $7, $8, $9)"
+_REPLACE = "SELECT replace_policies($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
 _decode_rows = msgspec.json.Decoder(list[tuple[str, str, bool, str]]).decode
 TRIES = 4
 Asker = ProvenAgent | ProvenTenant
@@ -150,6 +147,8 @@ async def _in_turn(signer: Signer, tenant: str, agent: str, read: Callable[[], _
                         return outcome
     except TooManyWaiting:
         raise PoliciesMoving from None
+    except asyncpg.ForeignKeyViolationError as problem:
+        raise_unknown_set(problem)
     raise PoliciesMoving
 
 
@@ -177,7 +176,7 @@ async def _try(connection: Any, signer: Signer, change: _Change, *, last: bool) 
         return await _keep_vote(connection, change, row, ballot.tally, old)
     rows, rules = [row_of(rule) for rule in new], [wire(rule) for rule in new]
     outcome = ballot.outcome(old, rules)
-    answer = packed(outcome)
+    answer = pack(outcome)
     if quorum_rules.asks(new):
         # Before the write: a set that ever asked for votes is never replaced unread.
         signer.policies.heads.remember(caller.tenant, change.agent, incarnation, version, of="quorum")
@@ -193,6 +192,7 @@ async def _try(connection: Any, signer: Signer, change: _Change, *, last: bool) 
             version,
             signer.policies.seal(caller.tenant, change.agent, incarnation, version, rows),
             rows,
+            _event(signer, caller, row, old, new, version),
         )
         result = await _write(connection, signer, arguments, ballot, change.intent)
         if result == "done":
@@ -247,6 +247,14 @@ async def _judge_votes(
     # Told of this version: what is not in force yet goes on with the next one.
     waits = said is not None and said.effective_at is not None and said.effective_at > row["now"]
     return _Ballot(waiting=said.effective_at if said is not None and waits else None)
+
+
+def _event(
+    signer: Signer, caller: Asker, row: Any, old: tuple[ParsedRule, ...], new: tuple[ParsedRule, ...], version: int
+) -> str:
+    # Rules that somebody changed in the database were not read, so nothing is known to be tighter than they were.
+    known = None if not old and row["head_count"] else old
+    return change_event(caller, known, new, version, empty_policy=signer.empty_policy)
 
 
 def _hold_quotas(
@@ -308,12 +316,12 @@ async def _keep_vote(
     assert tally.fresh is not None  # noqa: S101 - the tally refuses a vote that does not count
     outcome = PoliciesVoted(*counts(old, tally.votes), tally.given)
     said = {"policyHash": tally.matter.digest, "version": row["policy_version"], "keyId": tally.fresh.ballot.key_id}
-    declared("approval.voted")
+    vet("approval.voted")
     result = await connection.fetchval(
         _VOTE,
         call.caller.tenant,
         call.caller.standing if isinstance(call.caller, ProvenTenant) else None,
-        act(call, packed(outcome), **said, have=outcome.have, need=outcome.need),
+        act(call, pack(outcome), **said, have=outcome.have, need=outcome.need),
         change.agent,
         row["incarnation"],
         row["ledger_version"],
@@ -325,7 +333,7 @@ async def _keep_vote(
 
 def _keeps_quorum(signer: Signer, old: tuple[ParsedRule, ...], new: tuple[ParsedRule, ...]) -> None:
     """Refuse what could drop the rule, or what it stands on: its votes would be worth nothing."""
-    if (what := loosened(old, new, empty_policy=signer.empty_policy)) is not None:
+    if (what := widening(old, new, empty_policy=signer.empty_policy)) is not None:
         raise QuorumNeeded(
             f"While an approval-quorum rule is enabled, policies may only be tightened. {what} Send the set with votes "
             "to POST /agents/{agentId}/policies/votes."
@@ -348,7 +356,7 @@ def _open_stored(signer: Signer, tenant: str, agent: str, row: Any) -> tuple[Par
 
 
 def _only_tighter(signer: Signer, caller: Asker, old: tuple[ParsedRule, ...], new: tuple[ParsedRule, ...]) -> None:
-    if (what := loosened(old, new, empty_policy=signer.empty_policy)) is not None:
+    if (what := widening(old, new, empty_policy=signer.empty_policy)) is not None:
         who = (
             "An agent may only tighten its own" if isinstance(caller, ProvenAgent) else "An app client may only tighten"
         )

@@ -4,6 +4,7 @@ The agent's own token says whose route it may be; the route as it was sealed say
 """
 
 import asyncio
+from typing import Any
 
 from custody.credentials.token_exchange import TokenExchange, ValueNotForExchange, read_value
 from custody.credentials.types import RouteFields
@@ -29,11 +30,10 @@ class SecretUnavailable(Forbidden):
     """The secret of this credential route was deleted or has expired."""
 
 
-async def reveal(signer: Signer, message: RevealForRoute, call: Call[ProvenAgent]) -> Revealed:
-    """Open the newest values of the secrets behind a route of the agent's tenant, if the route serves the agent."""
-    caller = call.caller
+async def judge(signer: Signer, route: str, caller: ProvenAgent) -> tuple[Any, str | None, RouteFields]:
+    """The row of a route that serves the agent now, its secret, and what was sealed of it; refuses any other."""
     tenant = caller.tenant
-    row = await signer.pool.fetchrow(_READ, tenant, caller.agent, message.route)
+    row = await signer.pool.fetchrow(_READ, tenant, caller.agent, route)
     if row is None:
         raise BadProof
     if (caller.incarnation, caller.epoch) != (str(row["incarnation"]), row["token_epoch"]):
@@ -43,19 +43,29 @@ async def reveal(signer: Signer, message: RevealForRoute, call: Call[ProvenAgent
     if row["fields"] is None:
         raise CredentialRouteAbsent
     secret = None if row["secret_id"] is None else str(row["secret_id"])
-    said = open_route(signer.sealer, tenant, message.route, secret, (row["fields"], row["mac"]))
+    said = open_route(signer.sealer, tenant, route, secret, (row["fields"], row["mac"]))
     if not said.serves(caller.agent):
         raise CredentialRouteAbsent
     if not said.enabled:
         raise RouteDisabled
     if row["lost"] is not None:
         raise SecretUnavailable(reason=row["lost"])
+    return row, secret, said
+
+
+async def reveal(signer: Signer, message: RevealForRoute, call: Call[ProvenAgent]) -> Revealed:
+    """Open the newest values of the secrets behind a route of the agent's tenant, if the route serves the agent."""
+    tenant = call.caller.tenant
+    row, secret, said = await judge(signer, message.route, call.caller)
     if secret is None:
         return Revealed(None, 0, said, b"")
     value = open_value(signer.sealer, tenant, secret, row)
     also = await _further(signer, tenant, said) if said.also_inject else []
     if said.exchange is None:
         return Revealed(secret, row["version"], said, value, row["expires_at"], also)
+    if said.exchange.grant == "refreshToken":
+        # Handed out to one at a time: signer/refreshes.py.
+        return Revealed(secret, row["version"], said, b"", row["expires_at"], also)
     # A signature by RSA takes a millisecond.
     request = await asyncio.to_thread(_request, said.exchange, value)
     return Revealed(secret, row["version"], said, b"", row["expires_at"], also, request)

@@ -1,4 +1,5 @@
-"""The highest version seen of each agent's policies, and of its signers and quorums, beside the database (promise P7).
+"""The highest version seen of each agent's policies, of its signers and quorums, and of each policy set, beside the
+database (promise P7).
 
 Putting back an old sealed head together with its old rows would pass every MAC. It does not pass this file.
 Lines are appended and synced before the change is answered; on start the file is rewritten without the old ones.
@@ -11,11 +12,24 @@ from typing import Final, Literal, TextIO
 
 COMPACT_AFTER = 10_000
 # A line of policies has no word for it, as it had before there were others.
-Sealed = Literal["policies", "authority", "quorum"]
-# Those whose versions agents have; `quorum` only marks that there was such a rule.
-SETS: Final[tuple[Sealed, ...]] = ("policies", "authority")
+Sealed = Literal["policies", "authority", "quorum", "sets"]
+# Those whose versions agents have; `sets` are policy sets, and `quorum` only marks that there was such a rule.
+SETS: Final[tuple[Sealed, ...]] = ("policies", "authority", "sets")
+_AGENTS: Final = (
+    "SELECT id, incarnation::text, {}_version AS version FROM agents WHERE tenant_id = $1 AND id = ANY ($2)"
+)
+# Of a tenant the versions that the database has, by name. The set of every agent is there as long as its tenant is.
+VERSIONS: Final[Mapping[Sealed, str]] = {
+    "policies": _AGENTS.format("policy"),
+    "authority": _AGENTS.format("authority"),
+    "sets": (
+        "SELECT n.id, '-' AS incarnation, COALESCE(s.version, 0) AS version FROM unnest($2::text[]) AS n (id) "
+        "LEFT JOIN policy_sets s ON s.tenant_id = $1 AND s.id = n.id WHERE s.id IS NOT NULL OR n.id = 'tenant'"
+    ),
+}
+_WORDS: Final[tuple[Sealed, ...]] = ("authority", "quorum", "sets")
 # Before the first change: an agent is made with policies, and without signers.
-_FIRST: dict[Sealed, int] = {"policies": 1, "authority": 0, "quorum": 0}
+_FIRST: dict[Sealed, int] = {"policies": 1, "authority": 0, "quorum": 0, "sets": 0}
 
 
 class RolledBack(Exception):
@@ -31,6 +45,7 @@ class Heads:
         self._authority: dict[tuple[str, str, str], int] = {}
         # Versions of policies that had a rule about votes: what such a set becomes is not for a tenant's key to say.
         self._quorum: dict[tuple[str, str, str], int] = {}
+        self._sets: dict[tuple[str, str, str], int] = {}
         self._file: TextIO | None = None
         self._appended = 0
 
@@ -51,15 +66,15 @@ class Heads:
                 if (
                     len(parts) < 5
                     or not parts[3].isdigit()
-                    or parts[4:] not in (["."], ["authority", "."], ["quorum", "."])
+                    or parts[4:] not in (["."], *([word, "."] for word in _WORDS))
                 ):
                     continue
-                seen = self._of("policies" if len(parts) == 5 else "quorum" if parts[4] == "quorum" else "authority")
+                seen = self._of("policies" if len(parts) == 5 else next(word for word in _WORDS if word == parts[4]))
                 key = (parts[0], parts[1], parts[2])
                 seen[key] = max(int(parts[3]), seen.get(key, 0))
 
     def _of(self, of: Sealed) -> dict[tuple[str, str, str], int]:
-        return {"policies": self._seen, "authority": self._authority, "quorum": self._quorum}[of]
+        return {"policies": self._seen, "authority": self._authority, "quorum": self._quorum, "sets": self._sets}[of]
 
     def _compact(self) -> None:
         fresh = self._path.with_suffix(".new")
@@ -67,6 +82,7 @@ class Heads:
             file.writelines(_line(key, version, "policies") for key, version in self._seen.items())
             file.writelines(_line(key, version, "authority") for key, version in self._authority.items())
             file.writelines(_line(key, version, "quorum") for key, version in self._quorum.items())
+            file.writelines(_line(key, version, "sets") for key, version in self._sets.items())
             file.flush()
             os.fsync(file.fileno())
         fresh.replace(self._path)
@@ -109,6 +125,12 @@ class Heads:
     def accept(self, older: Mapping[tuple[str, str, str], int], *, of: Sealed) -> None:
         """Take older versions for the newest, because the operator restored them; on disk when this returns."""
         self._of(of).update(older)
+        self._compact()
+
+    def forget_sets(self, tenant: str, policy_set: str | None = None) -> None:
+        """Forget the policy sets of a tenant that is deleted, or one that is."""
+        for key in [key for key in self._sets if key[0] == tenant and policy_set in (None, key[1])]:
+            del self._sets[key]
         self._compact()
 
     def close(self) -> None:

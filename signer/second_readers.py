@@ -3,7 +3,7 @@
 import asyncio
 from typing import Final
 
-from signer.orders.kinds import OrderKinds
+from signer.orders.kind import OrderKinds
 
 # By then all processes are up, which need the cores more.
 AFTER_SECONDS: Final = 10.0

@@ -11,7 +11,7 @@ import asyncpg
 from custody.credentials.rules import value_fits
 from custody.kit import clock, ids
 from custody.kit.quotas import check as check_quota
-from custody.kit.quotas import exceeded
+from custody.kit.quotas import excess
 from custody.protocol.signer.refusals import (
     BadDescription,
     BadExpiry,
@@ -28,7 +28,7 @@ from custody.protocol.signer.secrets import (
     RotateSecret,
     Secret,
 )
-from custody.worker.audited import declared
+from custody.worker.audited import vet
 from custody.worker.call import Call
 from custody.worker.proven import ProvenTenant
 from signer.context import Signer
@@ -80,7 +80,7 @@ async def create(signer: Signer, message: CreateSecret, call: Call[ProvenTenant]
             raise
         raise SecretNameTaken from None
     if result == "full":
-        raise exceeded("secrets", MAX_SECRETS, MAX_SECRETS)
+        raise excess("secrets", MAX_SECRETS, MAX_SECRETS)
     return outcome
 
 
@@ -117,7 +117,7 @@ async def _rotate(
         sealer.seal(value, place(tenant, secret, version, row["expires_at"])),
         fits_header,
         now,
-        declared("secret.rotated" if message.rotate else "secret.updated"),
+        vet("secret.rotated" if message.rotate else "secret.updated"),
     )
     return outcome if result == "done" else None
 

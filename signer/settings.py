@@ -1,11 +1,15 @@
 """The signer's settings, read from its environment once."""
 
 import os
+import re
 from collections.abc import Mapping
+from decimal import Decimal
 from pathlib import Path
 
 import msgspec
 
+from custody.chains import prices
+from custody.chains.price_document import PriceKey, load_key
 from custody.kit import environment
 from custody.policies import user_wallets
 from custody.policies.kinds import PolicyRule
@@ -21,6 +25,11 @@ class ImportFlags(msgspec.Struct, frozen=True):
     user: bool = False
 
 
+_PRIVATE_HOSTS = "SERVICE_PROXY_ALLOW_PRIVATE_HOSTS"
+# An entry that is an address or a network; which ones these are is the proxy's to judge.
+_BY_ADDRESS = re.compile(r"(?:\A|,)\s*(?:[0-9.]+(?:[/:,\s]|\Z)|\[|[0-9A-Fa-f]*:[^,.:]*:)")
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """The signer's settings; the functions that need a key file read it."""
 
@@ -33,10 +42,15 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     empty_policy: str
     agent_put_replaces: bool
     allow_broad_secret_routes: bool
+    allow_address_routes: bool
     allow_cookie_injection: bool
     allow_unsafe_calls: bool
     imports: ImportFlags
     user_wallet_policies: tuple[PolicyRule, ...]
+    prices: Mapping[str, Decimal]
+    # Of the one who issues prices; None: those of the file count, for ever.
+    prices_key: PriceKey | None
+    prices_max_age_seconds: int
 
     def __repr__(self) -> str:
         return "Settings()"
@@ -55,6 +69,7 @@ def read(source: Mapping[str, str] = os.environ) -> Settings:
         empty_policy=environment.choice(source, "SERVICE_EMPTY_POLICY", ("allow", "deny")),
         agent_put_replaces=environment.choice(source, "SERVICE_AGENT_POLICY_PUT", ("tighten", "replace")) == "replace",
         allow_broad_secret_routes=environment.flag(source, "SERVICE_ALLOW_BROAD_SECRET_ROUTES", default=False),
+        allow_address_routes=_BY_ADDRESS.search(source.get(_PRIVATE_HOSTS, "")) is not None,
         allow_cookie_injection=environment.flag(source, "SERVICE_ALLOW_COOKIE_INJECTION", default=False),
         allow_unsafe_calls=environment.flag(source, "SERVICE_ALLOW_UNSAFE_CALLS", default=False),
         imports=ImportFlags(
@@ -63,6 +78,11 @@ def read(source: Mapping[str, str] = os.environ) -> Settings:
             user=environment.flag(source, "SERVICE_ALLOW_USER_PRIVATE_KEY_IMPORT", default=False),
         ),
         user_wallet_policies=user_wallets.default_policies(source),
+        prices=prices.load(source).by_whole_name,
+        prices_key=load_key(source),
+        prices_max_age_seconds=environment.integer(
+            source, "SERVICE_PRICES_MAX_AGE_SECONDS", 3_600, low=30, high=7 * 86_400
+        ),
     )
 
 

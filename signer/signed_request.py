@@ -10,23 +10,18 @@ from urllib.parse import unquote
 
 import msgspec
 
-from custody.chains.orders import (
-    Asked,
-    CallsOrder,
-    EvmMessageOrder,
-    EvmOrder,
-    PsbtOrder,
-    ReplacementFees,
-    SolanaMessageOrder,
-    SolanaOrder,
-    TransferOrder,
-    TypedDataOrder,
-)
+from custody.chains.bitcoin.orders import PsbtOrder
+from custody.chains.evm.action_orders import CallsOrder, ReplacementFees, TransferOrder
+from custody.chains.evm.orders import EvmOrder
+from custody.chains.evm.typed_order import TypedDataOrder
+from custody.chains.message_orders import EvmMessageOrder, SolanaMessageOrder
+from custody.chains.orders import Asked
+from custody.chains.solana.orders import SolanaOrder
 from custody.chains.typed_body import TypedDataBody
 from custody.identity.request_signature import Signature, canonical, parse_header
 from custody.kit.callers import Authorization, ShownSigner
 from custody.kit.errors import CustodyError, Invalid
-from custody.kit.json_bodies import look_through, typed
+from custody.kit.json_bodies import decode_as, look_through
 from custody.kit.refs import AgentRef
 from custody.protocol.refusals import SignatureMismatch
 from custody.protocol.signer.intents import SendCalls
@@ -112,7 +107,9 @@ def _shows_one(one: ShownSigner) -> bool:
 def _is_of(shown: Authorization, ref: AgentRef, message: _Message) -> bool:
     """Say whether the request that was signed is the one of this message: its route, this agent, and the same order."""
     order, named = _order_of(message)
-    route = _ROUTES[type(order)]
+    if (route := _ROUTES.get(type(order))) is None:
+        # A payment: what its route takes is a demand, and not the order that it becomes.
+        return False
     try:
         # Once: what is encoded twice names another agent.
         parts = [unquote(part, errors="strict") for part in shown.path.partition("?")[0].split("/")]
@@ -121,7 +118,7 @@ def _is_of(shown: Authorization, ref: AgentRef, message: _Message) -> bool:
         if parts[3:] != route.end.format(named).split("/"):
             return False
         content = shown.body or b"{}"
-        body = typed(content, route.body)
+        body = decode_as(content, route.body)
         look_through(content)
         asked = body.order() if isinstance(body, TypedDataBody) else body
     except (CustodyError, msgspec.MsgspecError, ValueError, RecursionError):

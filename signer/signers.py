@@ -1,14 +1,16 @@
 """Signers of an agent: who may authorise its orders besides the agent itself."""
 
 from base64 import b64encode
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import msgspec
 from msgspec import UNSET
 
-from custody.identity.authority import MAX_SIGNERS, SignerRow
+from custody.identity.authority import MAX_SIGNERS, SignerRow, microseconds
 from custody.identity.roles import ADMINS
 from custody.kit import ids, tokens
+from custody.kit.instants import read_instant
 from custody.protocol.signer.authority import (
     AgentSigner,
     ChangeSigner,
@@ -17,8 +19,10 @@ from custody.protocol.signer.authority import (
     RevokeSigner,
     SignerCreated,
 )
+from custody.protocol.signer.order_refusals import AuthorityTampered
 from custody.protocol.signer.refusals import (
-    AuthorityTampered,
+    BadExpiry,
+    BadNotBefore,
     BadPublicKey,
     CredentialRefused,
     SignerAbsent,
@@ -46,13 +50,15 @@ from signer.p256 import read_spki
 CREDENTIAL: Final = "credential"
 _ADD = (
     "INSERT INTO signers (tenant_id, id, agent_id, signer_type, subject_type, subject_id, key_type, public_key, "
-    "address, chain_family, label, permissions, policy_ids, metadata, has_credential, status) "
-    "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, 'active') RETURNING *"
+    "address, chain_family, label, permissions, policy_ids, metadata, has_credential, not_before, "
+    "expires_at, status) "
+    "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, 'active') RETURNING *"
 )
 _FIND = "SELECT * FROM signers WHERE tenant_id = $1 AND agent_id = $2 AND id = $3"
 _CHANGE = (
     "UPDATE signers SET label = $3, metadata = $4, address = $5, chain_family = $6, permissions = $7, policy_ids = $8, "
-    "status = $9, signer_type = $10, updated_at = service_now() WHERE tenant_id = $1 AND id = $2 RETURNING *"
+    "status = $9, signer_type = $10, not_before = $11, expires_at = $12, updated_at = service_now() "
+    "WHERE tenant_id = $1 AND id = $2 RETURNING *"
 )
 _REVOKE = (
     "UPDATE signers SET status = 'revoked', has_credential = false, revoked_at = service_now(), "
@@ -68,6 +74,7 @@ _KEEP = (
 )
 _DESTROY = "DELETE FROM sealed WHERE tenant_id = $1 AND owner_kind = 'signer' AND owner = $2"
 _RULES = "SELECT array_agg(id) FROM policy_rules WHERE tenant_id = $1 AND agent_id = $2"
+_NOW = "SELECT service_now()"
 _MEMBER = "SELECT EXISTS (SELECT FROM memberships WHERE tenant_id = $1 AND user_id = $2)"
 
 
@@ -82,6 +89,7 @@ async def create(signer: Signer, message: CreateSigner, call: Call[ProvenSession
             raise TooManySigners
         await _check_subject(change, wanted)
         policies = await _policies_text(change, wanted.policy_ids)
+        times = _check_order(_not_before(wanted.not_before), await _expiry(change, wanted.expires_at))
         row = await change.connection.fetchrow(
             _ADD,
             change.tenant,
@@ -99,6 +107,7 @@ async def create(signer: Signer, message: CreateSigner, call: Call[ProvenSession
             policies,
             metadata,
             secret is not None,
+            *times,
         )
         change.put(_sealed_row(row))
         if secret is not None:
@@ -123,12 +132,18 @@ async def change(signer: Signer, message: ChangeSigner, call: Call[ProvenSession
         row = await _living(change, message.signer)
         # What was opened under its seal, not what is read now: a row that changed in between is never sealed.
         known = change.signers[message.signer]
+        times = _check_order(
+            _time_of(known.not_before) if wanted.not_before is UNSET else _not_before(wanted.not_before),
+            _time_of(known.expires_at) if wanted.expires_at is UNSET else await _expiry(change, wanted.expires_at),
+        )
         policies = known.policy_ids if wanted.policy_ids is UNSET else await _policies_text(change, wanted.policy_ids)
         new = known._replace(
             permissions=known.permissions if wanted.permissions is UNSET else permissions_text(wanted.permissions),
             policy_ids=policies,
             status=known.status if wanted.status is UNSET else wanted.status,
             signer_type=known.signer_type if wanted.signer_type is UNSET else wanted.signer_type,
+            not_before=_sealed_time(times[0]),
+            expires_at=_sealed_time(times[1]),
         )
         row = await change.connection.fetchrow(
             _CHANGE,
@@ -142,6 +157,7 @@ async def change(signer: Signer, message: ChangeSigner, call: Call[ProvenSession
             new.policy_ids,
             new.status,
             new.signer_type,
+            *times,
         )
         if _sealed_row(row) != new:
             raise AuthorityTampered
@@ -230,4 +246,39 @@ def _sealed_row(row: Any) -> SignerRow:
         row["permissions"],
         row["policy_ids"],
         row["status"],
+        _sealed_time(row["not_before"]),
+        _sealed_time(row["expires_at"]),
     )
+
+
+def _not_before(text: str | None) -> datetime | None:
+    """The time as it is stored, sealed and shown: in milliseconds."""
+    if text is None:
+        return None
+    if (moment := read_instant(text)) is None:
+        raise BadNotBefore(fields=["notBefore"])
+    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+
+
+async def _expiry(change: AuthorityChange, text: str | None) -> datetime | None:
+    """The same of a time that is still to come."""
+    if text is None:
+        return None
+    moment = read_instant(text)
+    if moment is None or moment <= await change.connection.fetchval(_NOW):
+        raise BadExpiry(fields=["expiresAt"])
+    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+
+
+def _check_order(not_before: datetime | None, expires_at: datetime | None) -> tuple[datetime | None, datetime | None]:
+    if not_before is not None and expires_at is not None and not_before >= expires_at:
+        raise BadNotBefore(fields=["notBefore"])
+    return not_before, expires_at
+
+
+def _sealed_time(moment: datetime | None) -> int | None:
+    return None if moment is None else microseconds(moment)
+
+
+def _time_of(sealed: int | None) -> datetime | None:
+    return None if sealed is None else datetime.fromtimestamp(0, UTC) + timedelta(microseconds=sealed)

@@ -4,21 +4,22 @@ import hmac
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from datetime import datetime
-from typing import ClassVar, Final, Protocol
+from typing import Any, ClassVar, Final, Never, Protocol
 
 import msgspec
 
 from custody.kit.answers import Answered
+from custody.kit.errors import CustodyError
 from custody.kit.refs import AgentRef
 from custody.policies.budgets import Budget, budgets
 from custody.policies.kinds.approval_quorum import ApprovalQuorum
+from custody.policies.types import CheckAnswer, Left, Verdict
 from custody.policies.types import Facts as JudgedFacts
-from custody.policies.types import Left, Verdict
-from custody.protocol.signer.orders import BatchSigned, Decided, Proposed, Queued, Refused, Signed, Voted
-from custody.protocol.signer.refusals import ReferenceTaken
+from custody.protocol.signer.order_refusals import DocumentExpired, ReferenceTaken
+from custody.protocol.signer.outcomes import BatchSigned, Decided, Proposed, Queued, Refused, Signed, Voted
 from custody.worker.call import Call
 from custody.worker.judging import Judging
-from custody.worker.proven import ProvenAgent, ProvenSession, ProvenTenant
+from custody.worker.proven import ProvenAgent, ProvenSession, ProvenSystem, ProvenTenant
 from signer import broken_quorums
 from signer.intents.steps import NO_STEP, StepRow
 from signer.ledger import Facts, ProposalRecord, Record, UsedSignatures, VoteRecord, Voters
@@ -37,6 +38,8 @@ class Claim(msgspec.Struct, frozen=True):
     comment: str | None = None
     # By whom the order was authorised when it was asked for, as its row says under the approval's MAC.
     authorization: str | None = None
+    # Since when it waits, and when it is signed by itself, where it is; under the approval's MAC.
+    times: tuple[datetime, datetime] | None = None
 
 
 class Authorization(msgspec.Struct, frozen=True):
@@ -67,8 +70,12 @@ class SigningAttempt(msgspec.Struct, frozen=True, kw_only=True):
     tx_id: str
     kind: AnyKind
     draft: Draft
-    call: Call[ProvenAgent] | Call[ProvenTenant] | Call[ProvenSession]
+    call: Call[ProvenAgent] | Call[ProvenTenant] | Call[ProvenSession] | Call[ProvenSystem]
     way: "Way"
+    # What services said of it; None: they are to be asked, and nothing is decided before.
+    answers: Sequence[CheckAnswer] | None = ()
+    # Against it whatever the rules say; what was answered before is told all the same.
+    problem: CustodyError | None = None
 
     @property
     def claim(self) -> Claim | None:
@@ -100,8 +107,18 @@ class Judged(msgspec.Struct, frozen=True):
     @property
     def left(self) -> Left | None:
         """The rest this order leaves of the narrowest rate limit, if one was evaluated."""
-        found = [left for rule in self.rules.rules if rule.enabled and (left := rule.terms.left(self.against))]
+        found = [left for rule in self.rules.rules if rule.enabled and (left := rule.terms.room_left(self.against))]
         return min(found, key=lambda left: left.remaining, default=None)
+
+
+class RuleFacts(Protocol):
+    """The facts that only some kinds of rule look up, and what is noted for them with a signature."""
+
+    async def read(self, connection: Any, attempt: SigningAttempt, facts: Facts) -> Facts:
+        """Add them, where a rule of the agent looks them up; after the version that the write compares."""
+
+    def note(self, judged: Judged, made: Record) -> Record:
+        """Add to the record of a signature or refusal what the next orders are judged on."""
 
 
 class ToWrite(msgspec.Struct, frozen=True):
@@ -134,6 +151,8 @@ class Way(ABC):
     is_plain: ClassVar[bool] = False
     # Whether the order's own row tells an earlier answer; other ways have a row that is written with the order.
     is_told_by_order: ClassVar[bool] = True
+    # Whether the time alone releases it, that it waited.
+    is_release: ClassVar[bool] = False
     # The approval that it claims.
     claim: Claim | None = None
     # Votes on what are asked for (its kind and id), and by whom and with which key one is given now.
@@ -152,6 +171,10 @@ class Way(ABC):
             raise ReferenceTaken
         earlier: Outcome = decode_outcome(answer)
         return earlier
+
+    def refuse_ended(self) -> Never:
+        """Refuse an order whose signature nobody could use any more."""
+        raise DocumentExpired
 
     def authorize(self, attempt: SigningAttempt, facts: Facts, judging: Judging) -> Authorization | None:
         """Find by whom it is authorised; None where nobody was shown.
@@ -182,7 +205,7 @@ class Way(ABC):
     def refuse(self, judged: Judged) -> Step:
         """Do what comes of an order that the rules refuse."""
 
-    def used(self, attempt: SigningAttempt, outcome: Outcome) -> UsedSignatures | None:
+    def used_signatures(self, attempt: SigningAttempt, outcome: Outcome) -> UsedSignatures | None:
         """Name the signatures that the write uses up."""
         return None
 

@@ -12,19 +12,19 @@ from custody.kit import ids
 from custody.kit.errors import Forbidden
 from custody.kit.refs import AgentRef
 from custody.policies.budgets import Budget
-from custody.protocol.signer.orders import Fee, Foreseen, Remaining, Simulate
-from custody.protocol.signer.refusals import Busy
+from custody.protocol.signer.order_refusals import Busy
+from custody.protocol.signer.simulation import Fee, Foreseen, Remaining, Simulate
 from custody.worker.agent_queues import SIMULATED, TooManyWaiting
 from custody.worker.call import Call
 from custody.worker.proven import ProvenAgent, ProvenTenant
 from signer import ledger
 from signer.context import Signer
-from signer.decide import OPTIMISTIC_TRIES, question_of, read_quorum
+from signer.decide import OPTIMISTIC_TRIES, read_on
 from signer.direct import Direct
 from signer.evaluate import admit, evaluate_policies
 from signer.orders import second_reader
 from signer.orders.kind import Inputs, NeedsNode
-from signer.record import shown
+from signer.record import show
 from signer.signing_attempt import Judged, SigningAttempt
 
 
@@ -50,6 +50,7 @@ async def simulate(signer: Signer, message: Simulate, call: Call[ProvenAgent] | 
                 draft=draft,
                 call=msgspec.structs.replace(call, key=None),
                 way=Direct(signer),
+                answers=None,
             )
             judged = await _judge(signer, attempt)
     except TooManyWaiting:
@@ -60,16 +61,14 @@ async def simulate(signer: Signer, message: Simulate, call: Call[ProvenAgent] | 
 async def _judge(signer: Signer, attempt: SigningAttempt) -> Judged:
     for _ in range(OPTIMISTIC_TRIES):
         async with signer.pool.acquire() as connection:
-            facts = await ledger.read(connection, question_of(attempt))
-            quorum = await read_quorum(connection, attempt, facts)
+            facts, quorum = await read_on(signer, connection, attempt)
         judged = evaluate_policies(signer, attempt, admit(attempt, facts)[0], quorum, locked=False)
         if judged is not None:
             return judged
     # The policies keep changing, or are not what was sealed: the lock tells which, as it does when signing.
     async with signer.pool.acquire() as connection, connection.transaction():
         await ledger.lock(connection, attempt.ref)
-        facts = await ledger.read(connection, question_of(attempt))
-        quorum = await read_quorum(connection, attempt, facts)
+        facts, quorum = await read_on(signer, connection, attempt)
     judged = evaluate_policies(signer, attempt, admit(attempt, facts)[0], quorum, locked=True)
     assert judged is not None  # noqa: S101 - under the lock it raises instead
     return judged
@@ -87,7 +86,7 @@ def _foresee(judged: Judged) -> Foreseen:
     return Foreseen(
         decision=verdict.decision,
         results=list(verdict.results),
-        effects=[shown(effect) for effect in decoded.subject.effects],
+        effects=[show(effect) for effect in decoded.subject.effects],
         fee=Fee(decoded.fee.asset, str(decoded.fee.amount)) if decoded.fee and decoded.fee.asset else None,
         budgets=[_remaining(budget) for budget in judged.budgets],
         broadcast=attempt.draft.broadcast,

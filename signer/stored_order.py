@@ -4,14 +4,14 @@ from typing import Any
 
 import msgspec
 
-from custody.webhooks.events import clipped
+from custody.webhooks.events import clip
 
 _decode = msgspec.json.Decoder(list[dict[str, Any]]).decode
 
 
-def told(row: Any) -> dict[str, Any]:
+def show(row: Any) -> dict[str, Any]:
     """The fields of `OrderEvent`, from a row of `approval_read` or `outcome_read`."""
-    effects, more = clipped(_decode(row["effects"]))
+    effects, more = clip(_decode(row["effects"]))
     return {
         "tx_id": str(row["tx_id"]),
         "kind": row["kind"],

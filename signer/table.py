@@ -24,6 +24,7 @@ from custody.protocol.signer.authority import (
     RevokeSigner,
 )
 from custody.protocol.signer.bitcoin import FindBitcoinAddress
+from custody.protocol.signer.calls import ChargeCall, EndCharge
 from custody.protocol.signer.imports import BeginImport, FinishImport
 from custody.protocol.signer.intents import (
     AuthorizeIntent,
@@ -41,6 +42,7 @@ from custody.protocol.signer.operation import (
     MendAuditLogs,
     RotateKeys,
     SealCheckpoint,
+    TakePrices,
 )
 from custody.protocol.signer.orders import (
     Approve,
@@ -48,22 +50,33 @@ from custody.protocol.signer.orders import (
     ChainOutcome,
     Deny,
     Expire,
-    IssueReceipt,
+    Release,
     ReplaceEvm,
     SignOrder,
-    Simulate,
+    Withdraw,
+)
+from custody.protocol.signer.payment_routes import (
+    ChangePaymentRoute,
+    CreatePaymentRoute,
+    DeletePaymentRoute,
+    PayForRoute,
 )
 from custody.protocol.signer.policies import CreateAgents, ReplacePolicies, VotePolicies
+from custody.protocol.signer.policy_sets import CreatePolicySet, DeletePolicySet, ReplacePolicySet
+from custody.protocol.signer.receipts import IssueReceipt
 from custody.protocol.signer.secrets import (
+    BeginRefresh,
     ChangeCredentialRoute,
     CreateCredentialRoute,
     CreateSecret,
     DeleteCredentialRoute,
     DeleteSecret,
+    EndRefresh,
     RevealForRoute,
     RotateSecret,
 )
-from custody.protocol.signer.user_wallets import BeginUserImport, CreateUserWallet, FinishUserImport
+from custody.protocol.signer.simulation import Simulate
+from custody.protocol.signer.user_wallets import BeginUserImport, CreateUserWallet, FinishUserImport, SignUserOrder
 from custody.worker.handlers import Handler, on
 from signer import (
     addresses,
@@ -74,13 +87,19 @@ from signer import (
     audit_mend,
     bitcoin_accounts,
     chain_outcomes,
+    charges,
     credential_routes,
     expiry,
     freeze,
     imports,
+    pay_for_route,
+    payment_routes,
+    policy_sets,
     quorum_break,
     quorums,
     receipts,
+    refreshes,
+    releases,
     replace,
     replace_policies,
     reveal,
@@ -91,6 +110,7 @@ from signer import (
     status,
     tenants,
     user_wallets,
+    withdrawals,
 )
 from signer.context import Signer
 from signer.intents import create, decisions, execute, send_calls
@@ -116,6 +136,7 @@ HANDLERS: tuple[Handler[Signer], ...] = (
     on(BeginImport, imports.begin),
     on(FinishImport, imports.finish),
     on(CreateUserWallet, user_wallets.create),
+    on(SignUserOrder, user_wallets.sign),
     on(BeginUserImport, user_wallets.begin_import),
     on(FinishUserImport, user_wallets.finish_import),
     # who else may authorise
@@ -125,14 +146,27 @@ HANDLERS: tuple[Handler[Signer], ...] = (
     on(CreateQuorum, quorums.create),
     on(ChangeQuorum, quorums.change),
     on(RevokeQuorum, quorums.revoke),
-    # secrets and credential routes
+    # secrets, credential routes, payment routes
     on(CreateSecret, secrets.create),
     on(RotateSecret, secrets.rotate),
     on(DeleteSecret, secrets.delete),
     on(CreateCredentialRoute, credential_routes.create),
     on(ChangeCredentialRoute, credential_routes.change),
     on(DeleteCredentialRoute, credential_routes.delete),
+    # policy sets
+    on(CreatePolicySet, policy_sets.create),
+    on(ReplacePolicySet, policy_sets.replace),
+    on(DeletePolicySet, policy_sets.delete),
+    # payment routes
+    on(CreatePaymentRoute, payment_routes.create),
+    on(ChangePaymentRoute, payment_routes.change),
+    on(DeletePaymentRoute, payment_routes.delete),
+    on(PayForRoute, pay_for_route.pay),
     on(RevealForRoute, reveal.reveal),
+    on(BeginRefresh, refreshes.begin),
+    on(EndRefresh, refreshes.end),
+    on(ChargeCall, charges.charge),
+    on(EndCharge, charges.end),
     # orders
     on(SignOrder, sign_order.sign_order),
     on(Simulate, simulate.simulate),
@@ -140,6 +174,7 @@ HANDLERS: tuple[Handler[Signer], ...] = (
     on(ReplaceEvm, replace.replace),
     on(Approve, approvals.approve),
     on(Deny, approvals.deny),
+    on(Withdraw, withdrawals.withdraw),
     # intents
     on(CreateIntent, create.create),
     on(SendCalls, send_calls.send_calls),
@@ -153,6 +188,7 @@ HANDLERS: tuple[Handler[Signer], ...] = (
     on(RevokeApproverKey, approver_keys.revoke),
     on(BroadcastOutcome, chain_outcomes.note_sent),
     on(Expire, expiry.expire),
+    on(Release, releases.release),
     on(ChainOutcome, chain_outcomes.learn),
     # the scheduler and the operator
     on(DeleteTenant, tenants.delete),
@@ -164,4 +200,5 @@ HANDLERS: tuple[Handler[Signer], ...] = (
     # every worker
     on(PublicKeys, status.public_keys),
     on(Status, status.status),
+    on(TakePrices, status.take_prices),
 )

@@ -5,7 +5,7 @@ from custody.protocol.refusals import TenantAbsent
 from custody.protocol.signer.operation import DeletedTenant, DeleteTenant
 from custody.worker.act import act
 from custody.worker.call import Call
-from custody.worker.idempotency import packed
+from custody.worker.idempotency import pack
 from custody.worker.proven import ProvenPlatform
 from signer.context import Signer
 
@@ -17,8 +17,9 @@ async def delete(signer: Signer, message: DeleteTenant, call: Call[ProvenPlatfor
     outcome = DeletedTenant(message.id)
     async with signer.pool.acquire() as connection:
         result = await connection.fetchval(
-            _DELETE, message.id, tokens.digest(call.credential), act(call, packed(outcome))
+            _DELETE, message.id, tokens.digest(call.credential), act(call, pack(outcome))
         )
     if result == "absent":
         raise TenantAbsent
+    signer.policies.heads.forget_sets(message.id)
     return outcome

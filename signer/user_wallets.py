@@ -1,4 +1,4 @@
-"""Wallets of people: made, and imported into, by their own session in their own tenant alone."""
+"""Wallets of people: made and signed with by their own session alone, imported into in their own tenant alone."""
 
 from typing import Any
 
@@ -6,31 +6,40 @@ import msgspec
 
 from custody.imports.envelope import Bound
 from custody.kit import clock, ids
+from custody.kit.answers import Answered
 from custody.kit.errors import CustodyError
 from custody.policies.rules import ParsedRule, parse
 from custody.protocol.signer.agents import WalletAddresses
 from custody.protocol.signer.import_refusals import ImportDisabled, WrongWalletIndex
+from custody.protocol.signer.order_refusals import AgentAbsent
+from custody.protocol.signer.orders import SignOrder
+from custody.protocol.signer.outcomes import Decided
 from custody.protocol.signer.policies import NewAgent
-from custody.protocol.signer.refusals import AgentAbsent, PersonalSessionRequired, PoliciesMoving, UserWalletAbsent
+from custody.protocol.signer.refusals import PoliciesMoving
 from custody.protocol.signer.user_wallets import (
     BeginUserImport,
     CreateUserWallet,
     FinishUserImport,
+    PersonalSessionRequired,
+    SignUserOrder,
     UserImportAad,
     UserImported,
     UserImportSession,
     UserWallet,
+    UserWalletAbsent,
     WalletMade,
     agent_of,
 )
 from custody.worker.act import act
 from custody.worker.acts import acting, remember
-from custody.worker.audited import declared
+from custody.worker.audited import vet
 from custody.worker.call import Call
 from custody.worker.proven import ProvenSession
 from signer import agents, imports
 from signer.context import Signer
 from signer.policies import row_of
+from signer.policy_events import change_event
+from signer.sign_order import sign_order
 from signer.wallets.built_in import BORN_WITH
 
 _WALLET = (
@@ -39,13 +48,13 @@ _WALLET = (
     "FROM agents a WHERE a.tenant_id = $1 AND a.id = $2"
 )
 _ANCHOR = "SELECT * FROM agent_anchor($1, $2)"
-_REPLACE = "SELECT replace_policies($1, $2, $3, $4, $5, $6, $7, $8, $9)"
+_REPLACE = "SELECT replace_policies($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
 _SCOPE = "SELECT set_config('custody.tenant', $1, true)"
 
 
 async def create(signer: Signer, message: CreateUserWallet, call: Call[ProvenSession]) -> WalletMade:
     """Make the wallet with its default rules; of two who ask at once the second finds it."""
-    tenant, agent = _personal(call), agent_of(call.caller.user, message.wallet_index)
+    tenant, agent = _tenant(call, message.wallet_index), agent_of(call.caller.user, message.wallet_index)
     new = NewAgent(agent, f"Wallet {message.wallet_index}", None)
     made = await agents.create_one(signer, new, _rules(signer), call)
     async with signer.pool.acquire() as connection, connection.transaction(readonly=True):
@@ -62,12 +71,22 @@ async def create(signer: Signer, message: CreateUserWallet, call: Call[ProvenSes
     return outcome
 
 
+async def sign(signer: Signer, message: SignUserOrder, call: Call[ProvenSession]) -> Answered[Decided]:
+    """Judge an order for the caller's own wallet; its agent is named by the session and by nobody."""
+    agent = agent_of(call.caller.user, message.wallet_index)
+    order = SignOrder(agent, message.tx_id, message.question, message.prepared, message.answers)
+    try:
+        return await sign_order(signer, order, call)
+    except AgentAbsent:
+        raise UserWalletAbsent from None
+
+
 async def begin_import(signer: Signer, message: BeginUserImport, call: Call[ProvenSession]) -> UserImportSession:
     """A one-time key, bound to the person, their wallet and their app client too."""
     tenant, agent = _admit(signer, call, message.wallet_index)
     async with acting(signer, call) as connection:
         try:
-            incarnation = await imports.admitted(signer, connection, call, agent)
+            incarnation = await imports.admit(signer, connection, call, agent)
         except AgentAbsent:
             raise WrongWalletIndex from None
         caller = call.caller
@@ -87,12 +106,12 @@ async def finish_import(signer: Signer, message: FinishUserImport, call: Call[Pr
     tenant, agent = _admit(signer, call, index)
     async with acting(signer, call) as connection:
         try:
-            await imports.admitted(signer, connection, call, agent)
+            await imports.admit(signer, connection, call, agent)
         except AgentAbsent:
             raise WrongWalletIndex from None
         caller = call.caller
         wanted = Bound(message.sealed.import_session_id, tenant, agent, "", caller.user, index, caller.page)
-        done = await imports.replaced(signer, connection, wanted, message.sealed, call)
+        done = await imports.replace_key(signer, connection, wanted, message.sealed, call)
         if not isinstance(done, CustodyError):
             version = await _reset(signer, connection, agent, call)
             imported = UserImported(agent, done[1], done[0], index)  # type: ignore[arg-type]
@@ -102,6 +121,16 @@ async def finish_import(signer: Signer, message: FinishUserImport, call: Call[Pr
         await imports.refuse(signer, call, done)
     signer.policies.heads.remember(tenant, agent, *version)
     return imported
+
+
+def _tenant(call: Call[ProvenSession], index: int) -> str:
+    """The session's tenant; outside of their own a person has one wallet, so that nobody uses a tenant's quota up."""
+    tenant = call.caller.tenant
+    if index and tenant != f"personal-{call.caller.user}":
+        raise PersonalSessionRequired(
+            "In an organisation you have one wallet, of index 0; more are in your own tenant."
+        )
+    return tenant
 
 
 def _personal(call: Call[ProvenSession]) -> str:
@@ -124,10 +153,11 @@ def _rules(signer: Signer) -> tuple[ParsedRule, ...]:
 
 async def _reset(signer: Signer, connection: Any, agent: str, call: Call[ProvenSession]) -> tuple[str, int]:
     """The default rules in place of the wallet's, in the transaction of the import; its incarnation and version."""
-    tenant, rows = call.caller.tenant, [row_of(rule) for rule in _rules(signer)]
+    tenant, rules = call.caller.tenant, _rules(signer)
+    rows = [row_of(rule) for rule in rules]
     row = await connection.fetchrow(_ANCHOR, tenant, agent)
     incarnation, version = str(row["incarnation"]), row["policy_version"] + 1
-    declared("policy.replaced")
+    vet("policy.replaced")
     result = await connection.fetchval(
         _REPLACE,
         tenant,
@@ -140,6 +170,7 @@ async def _reset(signer: Signer, connection: Any, agent: str, call: Call[ProvenS
         version,
         signer.policies.seal(tenant, agent, incarnation, version, rows),
         rows,
+        change_event(call.caller, None, rules, version),
     )
     if result != "done":
         raise PoliciesMoving

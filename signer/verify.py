@@ -8,22 +8,19 @@ from collections import Counter
 
 import msgspec
 
+from custody.chains import built_in, families
 from custody.kit import db, logs
 from custody.worker import harden, verify
 from custody.worker.sealing import Sealer
 from custody.worker.verify import Held
 from signer import master_key, settings
 from signer.identity_key import IdentityKey
-from signer.rollback_journal import SETS, Heads
+from signer.rollback_journal import SETS, VERSIONS, Heads
 from signer.rotation.keys import MasterKeys
 from signer.rotation.registry import KINDS
 from signer.settings import Settings
 
 _SCOPE = "SELECT set_config('custody.tenant', $1, true)"
-_VERSIONS = (
-    "SELECT id, incarnation::text, policy_version AS policies, authority_version AS authority FROM agents "
-    "WHERE tenant_id = $1 AND id = ANY ($2)"
-)
 
 # Every tenant has judging rules or a key, and mostly both.
 _TENANTS = (
@@ -110,15 +107,15 @@ async def _older(pool: db.Pool, given: Settings) -> int:
         for tenant, agents in heads.by_tenant(of).items():
             async with pool.acquire() as connection, connection.transaction(readonly=True):
                 await connection.execute(_SCOPE, tenant)
-                for row in await connection.fetch(_VERSIONS, tenant, sorted({agent for agent, _ in agents})):
-                    if row[of] < agents.get((row["id"], row["incarnation"]), 0):
+                for row in await connection.fetch(VERSIONS[of], tenant, sorted({agent for agent, _ in agents})):
+                    if row["version"] < agents.get((row["id"], row["incarnation"]), 0):
                         older.add((tenant, row["id"]))
     return len(older)
 
 
-def told(report: Report) -> list[str]:
+def lines_of(report: Report) -> list[str]:
     """The report for people."""
-    lines = [*report.seals.told(), *(f"WRONG  {count} {what}" for what, count in report.absent.items())]
+    lines = [*report.seals.lines(), *(f"WRONG  {count} {what}" for what, count in report.absent.items())]
     if report.older_than_seen:
         lines.append(
             f"note   the rules or signers of {report.older_than_seen} agents are older than this signer has seen: "
@@ -130,12 +127,13 @@ def told(report: Report) -> list[str]:
 
 async def _look() -> tuple[list[str], bool]:
     report = await look(settings.read())
-    return told(report), report.well
+    return lines_of(report), report.well
 
 
 def main() -> None:
     """The command."""
     logs.set_up()
+    families.hand_in(built_in.LISTED)
     harden.harden("signer")
     verify.run(_look(), "master key")
 

@@ -8,7 +8,8 @@ connection broke is told to each, and each finds out for itself what became of i
 
 import asyncio
 from collections import Counter, deque
-from typing import Final
+from collections.abc import Sequence
+from typing import Any, Final
 
 import asyncpg
 import msgspec
@@ -23,6 +24,7 @@ MAX_ORDERS: Final = 8
 MAX_BYTES: Final = 64 * 1024
 # A heavier one goes alone, so that no light one waits for its bytes.
 MAX_EACH: Final = 16 * 1024
+_WRITE_BATCH: Final = "SELECT sign_write_batch($1, $2, $3, $4, $5, $6, $7, $8, $9)"
 # Answers that mean: write it alone.
 _ALONE: Final = "skipped"
 
@@ -76,7 +78,7 @@ class WriteBatches:
         orders = stored = 0
         while self._waiting:
             one = self._waiting[0]
-            orders, stored = orders + len(one.what.rows), stored + one.what.row.stored_bytes
+            orders, stored = orders + _count(one.what), stored + one.what.row.stored_bytes
             if batch and (orders > MAX_ORDERS or stored > MAX_BYTES):
                 break
             self._waiting.popleft()
@@ -103,7 +105,7 @@ class WriteBatches:
     async def _write(self, batch: list[_Waiting]) -> list[str]:
         try:
             async with self._pool.acquire() as connection:
-                results = await ledger.write_batch(connection, [one.what for one in batch])
+                results = await _write_all(connection, [one.what for one in batch])
         except asyncpg.DataError:
             # Of this library: one of them can't be encoded, and nothing was sent.
             return [_ALONE] * len(batch)
@@ -114,10 +116,34 @@ class WriteBatches:
             self._counters["refused_batches"] += 1
             return [_ALONE] * len(batch)
         self._counters["batched_writes"] += 1
-        self._counters["batched_orders"] += sum(len(one.what.rows) for one in batch)
+        self._counters["batched_orders"] += sum(_count(one.what) for one in batch)
         return results
+
+
+def _count(what: Write) -> int:
+    return len(what.rows) + len(what.calls)
 
 
 def _fail(one: _Waiting, problem: BaseException) -> None:
     if not one.answer.done():
         one.answer.set_exception(problem)
+
+
+async def _write_all(connection: Any, batch: Sequence[Write]) -> list[str]:
+    """Write plain orders of different agents in one commit; of each the answer of `ledger.write`, or `skipped`.
+
+    `skipped`: somebody holds the agent's row, and nothing of this one was written.
+    """
+    found = await connection.fetchval(
+        _WRITE_BATCH,
+        [one.ref.tenant for one in batch],
+        [one.ref.agent for one in batch],
+        [one.row for one in batch],
+        [len(one.rows) for one in batch],
+        [act for one in batch for act in one.acts],
+        [row for one in batch for row in one.rows],
+        [len(one.calls) for one in batch],
+        [call for one in batch for call in one.calls],
+        [row for place, one in enumerate(batch, start=1) for row in ledger.set_charges(place, one)],
+    )
+    return [str(result) for result in found]

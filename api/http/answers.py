@@ -9,8 +9,7 @@ from msgspec import UNSET
 from sanic.response import HTTPResponse
 
 from api.http import browser_pages, envelope
-from custody.kit.answers import (
-    Answered,
+from custody.kit.answer_kinds import (
     Cookie,
     Created,
     Declined,
@@ -24,6 +23,7 @@ from custody.kit.answers import (
     Streamed,
     Throttled,
 )
+from custody.kit.answers import Answered
 from custody.kit.cursors import NEXT_CURSOR
 from custody.kit.paging import Listed, Total, offset_headers, total_headers
 

@@ -13,7 +13,7 @@ from api.http.endpoint import Endpoint
 from api.http.single_headers import single
 from custody.kit.callers import AgentCaller, Authorization, Caller, ShownSigner
 from custody.kit.errors import Invalid
-from custody.kit.json_bodies import BadBody, look_through, typed
+from custody.kit.json_bodies import BadBody, decode_as, look_through
 from custody.kit.shapes import Uuid
 from custody.protocol.command import declaration_of
 
@@ -104,7 +104,7 @@ def _of_quorum(request: Request, given: list[str]) -> tuple[str, tuple[ShownSign
     except msgspec.ValidationError:
         raise AuthorizationMalformed from None
     try:
-        entries = typed(content, Annotated[tuple[_Signed, ...], Meta(min_length=1, max_length=32)])
+        entries = decode_as(content, Annotated[tuple[_Signed, ...], Meta(min_length=1, max_length=32)])
         look_through(content)
     except (msgspec.MsgspecError, BadBody, UnicodeDecodeError, RecursionError):
         raise AuthorizationMalformed(f"X-Service-Key-Quorum-Signatures must be {_SHAPE}.") from None

@@ -36,12 +36,14 @@ MAX_EVM_BODY = 264 * KIB
 MAX_TYPED_DATA_BODY = 192 * KIB
 # 16 KiB of text, every character of which may be escaped.
 MAX_MESSAGE_BODY = 100 * KIB
+# A demand of 16 KiB, every character of which may be escaped, or its header.
+MAX_PAYMENT_BODY = 100 * KIB
 # 64 KiB of text, every character of which may be escaped.
 MAX_SECRET_BODY = 400 * KIB
 # An address of 32,768 characters.
 MAX_EXPLAIN_BODY = 36 * KIB
 # Fifty agents, five places of secrets, and an exchange.
-MAX_ROUTE_BODY = 100 * KIB
+MAX_ROUTE_BODY = 104 * KIB
 # A PSBT of 400,000 characters; base64 needs no escapes.
 MAX_PSBT_BODY = 396 * KIB
 # Calldata of a batch, in hex, and what stands around it.

@@ -16,7 +16,7 @@ from api.areas.people import store as people
 from api.areas.people.store import Standing
 from api.areas.tenants import credential_store
 from api.http.who import Kind, Who
-from custody.identity.mfa import counted, is_fresh, max_age
+from custody.identity.mfa import counting_mfa, is_fresh, max_age
 from custody.kit import clock, tokens
 from custody.kit.cache import Cache
 from custody.kit.callers import (
@@ -34,7 +34,7 @@ from custody.kit.errors import Forbidden, Invalid, Unauthenticated
 from custody.kit.jwt import AgentClaims, Claims, SessionClaims, TokenKeys, UnknownKey
 from custody.kit.refs import AgentRef
 from custody.ports import Ports
-from custody.protocol.command import WorkerName
+from custody.protocol.command import WorkerName, declaration_of
 from custody.protocol.common import PublicKeys
 from custody.protocol.identity.tenants import (
     Vouch,
@@ -125,7 +125,7 @@ class Credentials:
             raise NoCredential
         value = request.headers[given[0]]
         if given[0] == "authorization" and value[:6].lower() == "basic ":
-            return _allowed(await self._app_client(request, value[6:], origin), who)
+            return _check(await self._app_client(request, value[6:], origin), who)
         caller = await self._bearer_or_key(given[0], value, origin, who, acts=acts)
         if who.agent_beside and isinstance(caller, SessionCaller):
             return await self._with_agent(request, caller)
@@ -152,16 +152,16 @@ class Credentials:
         if not value.isascii():
             raise BadCredential
         if header == "x-service-key":
-            return _allowed(await self._tenant(value, origin), who)
+            return _check(await self._tenant(value, origin), who)
         if header == "x-service-platform-key":
-            return _allowed(await self._platform(value, origin), who)
+            return _check(await self._platform(value, origin), who)
         scheme, _, token = value.partition(" ")
         if scheme.lower() != "bearer" or not token:
             raise BadCredential("Authorization must be: Bearer <token>.")
         claims = await self._verify(token.strip(), origin)
         if isinstance(claims, SessionClaims):
             return await self._session(token.strip(), claims, origin, who)
-        return _allowed(await self._agent(token.strip(), claims, origin, acts=acts), who)
+        return _check(await self._agent(token.strip(), claims, origin, acts=acts), who)
 
     async def _tenant(self, value: str, origin: Origin) -> TenantCaller:
         if len(value) > _MAX_KEY_CHARACTERS:
@@ -209,9 +209,12 @@ class Credentials:
 
     async def _session(self, token: str, claims: SessionClaims, origin: Origin, who: Who) -> SessionCaller:
         """The person behind an access token; their role is read for every request, because it may end at any moment."""
+        if claims.approval is not None and not (who.asks and declaration_of(who.asks).for_item):
+            raise BadCredential("This token is good for approving one item, and for nothing else.")
         standing = await people.standing(self._ports.pool, claims)
         if standing is None:
             raise SessionRevoked
+        counts_from = standing.mfa_counts_from if claims.approval is None else standing.item_counts_from
         caller = SessionCaller(
             proof=Proof("session", token),
             origin=origin,
@@ -220,13 +223,13 @@ class Credentials:
             user=claims.sub,
             session=claims.sid,
             role=standing.role,
-            mfa_at=counted(claims.mfa_at, standing.mfa_counts_from),
+            mfa_at=counting_mfa(claims.mfa_at, counts_from),
             page=claims.page,
             bound=claims.bound,
         )
         found = VouchedSession(caller.tenant, caller.user, standing.role, standing.mfa)
         await self._vouch(caller, ("session", msgspec.json.encode(found)), found)
-        _allowed(caller, who)
+        _check(caller, who)
         _admit(caller, standing, who)
         return caller
 
@@ -335,7 +338,7 @@ def _kinds(who: Who) -> str:
     return " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
-def _allowed[C: Caller](caller: C, who: Who) -> C:
+def _check[C: Caller](caller: C, who: Who) -> C:
     if _KINDS[type(caller)] not in who.kinds:
         raise WrongKind(f"This route takes {_kinds(who)}, and not this credential.")
     scopes = caller.scopes if isinstance(caller, PlatformCaller) else None

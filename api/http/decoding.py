@@ -19,7 +19,7 @@ from api.http.errors import WrongContentType
 from api.http.negotiation import preference
 from api.http.present import present, sentence_of
 from custody.kit.errors import Invalid
-from custody.kit.json_bodies import BadBody, look_through, typed
+from custody.kit.json_bodies import BadBody, decode_as, look_through
 from custody.kit.validation import explain
 from custody.policies.rules import invalid_rule
 from custody.policies.types import InvalidPolicy
@@ -60,12 +60,12 @@ def body_of(request: Request, endpoint: Endpoint) -> Any:
         if endpoint.oauth or endpoint.both_spellings:
             decoded = msgspec.convert(_respell(msgspec.json.decode(content), shape), shape)
         else:
-            decoded = typed(content, shape)
+            decoded = decode_as(content, shape)
         look_through(content)
     except msgspec.ValidationError as problem:
         wrong = explain(problem, shape)
         # A rule that does not decode is refused as one that the signer cannot read.
-        rule = invalid_rule(problem, wrong.says) if InvalidPolicy in endpoint.fails else None
+        rule = invalid_rule(problem, wrong.says) if InvalidPolicy in endpoint.refuses else None
         raise rule or BadBody(wrong.sentence("The body"), fields=wrong.fields) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise BadBody("The body is not valid JSON.", code="malformed_json") from None

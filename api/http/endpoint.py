@@ -22,11 +22,22 @@ from custody.kit.callers import Caller, Origin
 from custody.kit.described import described
 from custody.kit.errors import CustodyError
 from custody.kit.refs import AgentRef
-from custody.kit.shapes import AccountId, AgentId, ClientId, DomainInPath, ProviderId, ProviderName, TenantId, Uuid
+from custody.kit.shapes import (
+    AccountId,
+    AgentId,
+    ClientId,
+    DomainInPath,
+    PolicySetId,
+    ProviderId,
+    ProviderName,
+    TenantId,
+    Uuid,
+)
 from custody.ports import Ports
+from custody.protocol.command import declaration_of
 
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
-Media = Literal["text/html", "text/csv", "text/event-stream", "application/x-ndjson", "text/xml"]
+Media = Literal["text/html", "text/plain", "text/csv", "text/event-stream", "application/x-ndjson", "text/xml"]
 Handler = Callable[..., Awaitable[Any]]
 PATH_SHAPES: dict[str, Any] = {
     "agent": Annotated[AgentId, described("The agent.")],
@@ -42,6 +53,8 @@ PATH_SHAPES: dict[str, Any] = {
     "intent_id": Annotated[Uuid, described("The intent.")],
     "secret_id": Annotated[Uuid, described("The secret.")],
     "route_id": Annotated[Uuid, described("The credential route.")],
+    "payment_route_id": Annotated[Uuid, described("The payment route.")],
+    "policy_set_id": Annotated[PolicySetId, described("The policy set; `tenant`: that of every agent.")],
     "session_id": Annotated[Uuid, described("The session.")],
     "passkey_id": Annotated[Uuid, described("The passkey.")],
     "key_id": Annotated[Uuid, described("The request-signing key.")],
@@ -51,6 +64,8 @@ PATH_SHAPES: dict[str, Any] = {
     "client_id": Annotated[ClientId, described("The app client.")],
     "webhook_id": Annotated[Uuid, described("The endpoint.")],
     "delivery_id": Annotated[Uuid, described("The delivery.")],
+    "channel_id": Annotated[Uuid, described("The notification channel.")],
+    "notice_id": Annotated[Uuid, described("The message.")],
     "signer_id": Annotated[Uuid, described("The signer.")],
     "quorum_id": Annotated[Uuid, described("The key quorum.")],
     "account_id": Annotated[AccountId, described("The account.")],
@@ -77,6 +92,8 @@ SPELLED = {
     "linked_account_id": "accountId",
     "secret_id": "id",
     "route_id": "id",
+    "payment_route_id": "id",
+    "policy_set_id": "id",
     "session_id": "id",
     "passkey_id": "id",
     "key_id": "keyId",
@@ -86,6 +103,8 @@ SPELLED = {
     "client_id": "clientId",
     "webhook_id": "id",
     "delivery_id": "id",
+    "channel_id": "id",
+    "notice_id": "id",
     "signer_id": "signerId",
     "quorum_id": "quorumId",
     "account_id": "accountId",
@@ -195,6 +214,11 @@ class Endpoint(Declared, frozen=True, kw_only=True):
         A retired route says so whatever comes with the request.
         """
         return self.method != "GET" and 410 not in self.returns
+
+    @property
+    def refuses(self) -> tuple[type[CustodyError], ...]:
+        """The errors that its use case or its command may refuse it with."""
+        return self.fails if self.who.asks is None else (*self.fails, *declaration_of(self.who.asks).refuses)
 
     @property
     def by_offset(self) -> bool:

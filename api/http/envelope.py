@@ -8,7 +8,7 @@ from sanic.response import HTTPResponse
 from api.areas.people.device_types import OAuthRefused
 from api.http.errors import status_of
 from api.http.response import Response
-from custody.kit.answers import Recorded, Throttled
+from custody.kit.answer_kinds import Recorded, Throttled
 from custody.kit.errors import CustodyError, Invalid
 
 _encode = msgspec.json.Encoder(enc_hook=str).encode

@@ -1,6 +1,6 @@
 """Times and signatures of sensitive requests: `X-Service-Request-*`, `X-Service-Signature`.
 
-docs/request-signature.md. What a request brings is checked even where the deployment does not demand it.
+docs/api.md. What a request brings is checked even where the deployment does not demand it.
 """
 
 import hashlib

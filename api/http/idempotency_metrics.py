@@ -8,7 +8,7 @@ import msgspec
 from custody.idempotency import store
 from custody.idempotency.counts import Counts
 from custody.idempotency.types import IdempotencyMetrics
-from custody.kit.answers import Document, file_name
+from custody.kit.answer_kinds import Document, file_name
 from custody.kit.db import Pool
 
 

@@ -72,6 +72,16 @@ class WorkerFigures(Collector):
         for worker, said in self._said.items():
             full.add_metric([worker], not said.room)
         yield full
+        yield from self._of_prices()
+
+    def _of_prices(self) -> Iterable[Metric]:
+        """Nothing where no endpoint issues prices."""
+        signer = self._said.get("signer")
+        if signer is None or signer.prices is None:
+            return
+        issued, old = signer.prices.issued_at or 0, signer.prices.old
+        yield GaugeMetricFamily("custody_prices_issued_timestamp_seconds", "When prices were issued", value=issued)
+        yield GaugeMetricFamily("custody_prices_old", "1 while no price counts, for all are too old", value=float(old))
 
     def _of(self, worker: WorkerName, messages: CounterMetricFamily, heard: GaugeMetricFamily) -> Iterable[Metric]:
         if said := self._said.get(worker):

@@ -22,11 +22,10 @@ from api.http.contract.headers import (
 from api.http.contract.plain import plain
 from api.http.contract.schemas import OAUTH_ERROR, REF, Schemas, said_of, same_again, same_as
 from api.http.endpoint import PATH_SHAPES, SPELLED, Endpoint
-from custody.kit.answers import Redirect
+from custody.kit.answer_kinds import Redirect
 from custody.kit.cursors import NextCursor
 from custody.kit.paging import TotalIsEstimate
 from custody.version import VERSION
-from custody.webhooks.events import PAYLOADS
 
 # Where the contract is served, its form for generators that take two spellings for one name, and what we send.
 CONTRACT, PLAIN, EVENTS = "/openapi.json", "/openapi-plain.json", "/webhooks.json"
@@ -133,7 +132,7 @@ def documents(endpoints: list[Endpoint], public_url: str) -> dict[str, dict[str,
 
 def events_document() -> dict[str, Any]:
     """The contract of webhook events. Apart: some generators write it over the routes of the same group."""
-    schemas = Schemas([], PAYLOADS)
+    schemas = Schemas([], events.PAYLOADS)
     return {
         "openapi": "3.1.0",
         "info": {

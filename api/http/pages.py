@@ -7,7 +7,13 @@ from sanic.response import HTTPResponse
 
 FOLDER: Final = Path(__file__).parents[1] / "pages"
 _HEAD: Final = (FOLDER / "head.html").read_text().strip()
-_TYPES: Final = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "svg": "image/svg+xml"}
+_TYPES: Final = {
+    "css": "text/css; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "png": "image/png",
+    "svg": "image/svg+xml",
+    "webmanifest": "application/manifest+json",
+}
 # Nothing runs or is fetched but what this process serves; nobody may frame the page or keep a handle on its window.
 HEADERS: Final = {
     "Content-Security-Policy": (

@@ -20,7 +20,8 @@ from api.http.metrics import observe
 from api.http.rate_limit import RateLimit, RateLimited
 from api.settings import Settings
 from custody.kit import clock, ids, stages
-from custody.kit.answers import Answered, Recorded, Streamed, Throttled
+from custody.kit.answer_kinds import Recorded, Streamed, Throttled
+from custody.kit.answers import Answered
 from custody.kit.callers import AgentCaller, Caller, Origin, SessionCaller, TenantCaller
 from custody.kit.db import DatabaseAway
 from custody.kit.errors import CustodyError, Forbidden, Invalid, NotFound, Unauthenticated, Unavailable

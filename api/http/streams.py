@@ -7,7 +7,7 @@ from typing import cast
 from sanic.response import BaseHTTPResponse, HTTPResponse, ResponseStream
 
 from api.http.held import FREE_BYTES, Held
-from custody.kit.answers import Streamed
+from custody.kit.answer_kinds import Streamed
 from custody.kit.db import DatabaseAway
 from custody.kit.errors import CustodyError
 from custody.kit.logs import logger

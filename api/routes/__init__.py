@@ -4,9 +4,11 @@ from api.http.endpoint import Endpoint
 from api.routes import (
     accounts,
     approvals,
+    approve,
     approver_keys,
     audit,
     chains,
+    channels,
     dashboard,
     device,
     docs,
@@ -14,23 +16,27 @@ from api.routes import (
     intents,
     invitation,
     joining,
+    llms,
     me,
+    policy_sets,
+    policy_templates,
     system,
     tenant_users,
     transactions,
     user_wallets,
 )
-from api.routes.agents import agents, backtest, funds, policies, quorums, signers
+from api.routes.agents import agents, apis, backtest, funds, policies, quorums, signers
 from api.routes.auth import device as auth_device
-from api.routes.auth import discover, identities, mfa, oauth, oidc, passkeys, providers, saml, sessions, sign_in
+from api.routes.auth import discover, hosted, identities, mfa, oauth, oidc, passkeys, providers, saml, sessions, sign_in
 from api.routes.platform import api_keys as platform_api_keys
 from api.routes.platform import gas_spend, invitations, members
 from api.routes.platform import tenants as platform_tenants
 from api.routes.platform import users as platform_users
-from api.routes.secrets import credential_routes, secrets
+from api.routes.secrets import credential_routes, payment_routes, secrets
 from api.routes.tenants import (
     api_keys,
     app_clients,
+    colleagues,
     freeze,
     oidc_providers,
     oversight,
@@ -39,9 +45,10 @@ from api.routes.tenants import (
     signing_keys,
     sso_domains,
     tenants,
+    tokens,
     wallet_policy,
 )
-from api.routes.vault import actions, bitcoin, decisions, history, imports, receipt, replace, sign, simulate
+from api.routes.vault import actions, bitcoin, decisions, history, imports, payments, receipt, replace, sign, simulate
 from api.routes.webhooks import deliveries
 from api.routes.webhooks import endpoints as webhooks
 
@@ -52,6 +59,8 @@ ROUTES = (
     providers.routes,
     sign_in.routes,
     discover.routes,
+    hosted.page,
+    hosted.routes,
     oauth.routes,
     oidc.routes,
     saml.routes,
@@ -62,15 +71,23 @@ ROUTES = (
     auth_device.routes,
     device.routes,
     invitation.routes,
+    approve.routes,
     docs.routes,
+    llms.routes,
     chains.routes,
     agents.routes,
+    apis.routes,
     funds.routes,
     policies.routes,
     backtest.routes,
+    policy_sets.routes,
+    policy_templates.routes,
+    policy_templates.of_agents,
+    policy_templates.of_sets,
     signers.routes,
     quorums.routes,
     sign.routes,
+    payments.routes,
     bitcoin.routes,
     imports.routes,
     user_wallets.routes,
@@ -88,7 +105,9 @@ ROUTES = (
     dashboard.routes,
     secrets.routes,
     credential_routes.routes,
+    payment_routes.routes,
     tenants.routes,
+    tokens.routes,
     api_keys.routes,
     app_clients.routes,
     saml_sso.routes,
@@ -96,6 +115,8 @@ ROUTES = (
     oidc_providers.routes,
     signing_keys.routes,
     sso_domains.routes,
+    colleagues.members,
+    colleagues.invitations,
     oversight.routes,
     freeze.routes,
     audit.routes,
@@ -110,6 +131,7 @@ ROUTES = (
     tenant_users.routes,
     webhooks.routes,
     deliveries.routes,
+    channels.routes,
     events.routes,
 )
 

@@ -38,12 +38,12 @@ from api.http.who import tenant_read, tenant_write
 from custody.chains.node_shares import NodeCallsSpent
 from custody.kit.answers import Answered
 from custody.kit.callers import TenantCaller
-from custody.kit.errors import Frozen
-from custody.kit.quotas import DailyQuotaExceeded, QuotaExceeded
+from custody.kit.errors import DailyQuotaExceeded, Frozen, QuotaExceeded
 from custody.kit.spellings import AliasConflict
 from custody.ports import Ports
 from custody.protocol.refusals import AdministrationMoving
-from custody.protocol.signer.refusals import AgentIdReserved, KeyTampered, UnknownChain
+from custody.protocol.signer.order_refusals import KeyTampered, UnknownChain
+from custody.protocol.signer.refusals import AgentIdReserved
 
 routes = Routes("", tag="Accounts")
 _WRITE = tenant_write("tenantAdmin")

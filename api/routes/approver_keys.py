@@ -9,16 +9,7 @@ from custody.kit.answers import Answered
 from custody.kit.callers import SessionCaller
 from custody.kit.paging import Listed, Page
 from custody.ports import Ports
-from custody.protocol.refusals import AdministrationMoving
 from custody.protocol.signer.approver_keys import ApproverKey, RegisterApproverKey, RevokeApproverKey
-from custody.protocol.signer.refusals import (
-    ApproverKeyAbsent,
-    ApproverKeyRevoked,
-    ApproverKeyTaken,
-    BadApproverKey,
-    BadCredentialId,
-    TooManyApproverKeys,
-)
 
 routes = Routes("/approver-keys", tag="Approvals")
 
@@ -32,26 +23,14 @@ async def list_approver_keys(ports: Ports, caller: SessionCaller, query: Page) -
     return await key_store.all_of(ports.pool, caller, query)
 
 
-@routes.post(
-    "",
-    who=asking(RegisterApproverKey),
-    status=201,
-    fails=(
-        AdministrationMoving,
-        ApproverKeyRevoked,
-        ApproverKeyTaken,
-        BadApproverKey,
-        BadCredentialId,
-        TooManyApproverKeys,
-    ),
-)
+@routes.post("", who=asking(RegisterApproverKey), status=201)
 async def register_approver_key(ports: Ports, caller: SessionCaller, body: NewApproverKeyBody) -> Answered[ApproverKey]:
     """Register a key by which you vote. It counts once an approval-quorum rule pins its fingerprint."""
     message = RegisterApproverKey(body.name, body.rp_id, body.credential_id, body.public_key)
     return await ports.workers.ask(message, caller)
 
 
-@routes.delete("/<key_id>", who=asking(RevokeApproverKey), fails=(AdministrationMoving, ApproverKeyAbsent))
+@routes.delete("/<key_id>", who=asking(RevokeApproverKey))
 async def revoke_approver_key(ports: Ports, caller: SessionCaller, key_id: str) -> Answered[ApproverKey]:
     """Revoke an approver key: your own, or as an owner or admin any of the tenant. Votes by it count no more."""
     return await ports.workers.ask(RevokeApproverKey(key_id), caller)

@@ -8,11 +8,11 @@ from api.areas.audit.types import AuditCheckpoint, AuditExportQuery, AuditPage, 
 from api.http.endpoint import Routes
 from api.http.who import admin_mfa
 from custody.kit.alone import ReadingAlready
-from custody.kit.answers import Document
+from custody.kit.answer_kinds import Document
 from custody.kit.callers import SessionCaller
-from custody.kit.instants import BadTime
 from custody.kit.paging import Listed, Page
 from custody.kit.reading import SearchesBusy, SearchingAlready, SearchTooSlow
+from custody.kit.search_bounds import BadTime
 from custody.ports import Ports
 
 routes = Routes("/audit", tag="Audit")

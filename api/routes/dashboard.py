@@ -7,7 +7,7 @@ from api.http.endpoint import Routes
 from api.http.who import agent_token, tenant_read
 from custody.kit.refs import AgentRef
 from custody.ports import Ports
-from custody.protocol.signer.refusals import AgentAbsent, KeyTampered
+from custody.protocol.signer.order_refusals import AgentAbsent, KeyTampered
 
 routes = Routes("/dashboard", tag="Dashboard")
 

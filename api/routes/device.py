@@ -8,7 +8,7 @@ import msgspec
 from api.http import pages, sign_in_pages
 from api.http.endpoint import Routes
 from api.http.who import public
-from custody.kit.answers import Document
+from custody.kit.answer_kinds import Document
 from custody.kit.described import described
 
 routes = Routes("/device", tag="Devices")

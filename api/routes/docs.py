@@ -5,7 +5,7 @@ from typing import Final
 from api.http import pages
 from api.http.endpoint import Routes
 from api.http.who import public
-from custody.kit.answers import Document
+from custody.kit.answer_kinds import Document
 
 routes = Routes("/docs", tag="System")
 _PAGE: Final = pages.page("docs")

@@ -3,9 +3,9 @@
 from api.areas.webhooks import stream
 from api.http.endpoint import Routes
 from api.http.who import tenant_read
-from custody.kit.answers import Streamed
+from custody.kit.answer_kinds import Streamed
 from custody.kit.callers import TenantCaller
-from custody.kit.quotas import DailyQuotaExceeded
+from custody.kit.errors import DailyQuotaExceeded
 from custody.ports import Ports
 from custody.webhooks.types import StreamHeaders, StreamQuery, TooManyStreams
 

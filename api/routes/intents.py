@@ -5,7 +5,7 @@ from api.areas.signing.intents import Executed, IntentTypeRequired, PayloadTooLa
 from api.http.bodies import MAX_INTENT_BODY, MAX_METADATA_BODY
 from api.http.endpoint import Routes
 from api.http.who import asking, tenant_read
-from api.routes.vault.refusals import EVM, NODE, ORDER, TRANSFER
+from api.routes.vault.refusals import EVM, NODE, TRANSFER
 from custody.chains.evm.calls import CallsTooLong, EmptyCall
 from custody.intents import store
 from custody.intents.listed import IntentList, IntentQuery
@@ -22,40 +22,16 @@ from custody.intents.types import (
 )
 from custody.kit.answers import Answered
 from custody.kit.callers import SessionCaller, TenantCaller
-from custody.kit.errors import Frozen
-from custody.kit.quotas import DailyQuotaExceeded
 from custody.kit.spellings import AliasConflict
-from custody.policies.types import InvalidPolicy
 from custody.ports import Ports
-from custody.protocol.refusals import AdministrationMoving, MfaRequired, WrongRole
 from custody.protocol.signer.intents import AuthorizeIntent, CloseIntent, CreateIntent, ExecuteIntent
 from custody.protocol.signer.refusals import (
-    AgentAbsent,
-    AuthorityTampered,
-    AuthorizationStale,
     IntentAbsent,
-    IntentChanged,
-    IntentClosed,
-    IntentNotAuthorized,
     IntentNotPending,
-    IntentTampered,
-    NonceOpen,
-    OwnIntent,
-    PersonRequired,
-    PoliciesMoving,
-    PolicyTampered,
-    QuorumByPerson,
-    QuorumNeeded,
-    ReferenceTaken,
     ResultTooLarge,
-    TooManyIntents,
-    TooManyQuorums,
-    UnknownApprover,
-    UnknownChain,
 )
 
 routes = Routes("/intents", tag="Intents")
-_STEP = (AdministrationMoving, AgentAbsent, IntentAbsent, IntentChanged, IntentClosed, IntentTampered)
 
 
 @routes.post(
@@ -66,25 +42,17 @@ _STEP = (AdministrationMoving, AgentAbsent, IntentAbsent, IntentChanged, IntentC
     fails=(
         *EVM,
         *TRANSFER,
-        AdministrationMoving,
-        AgentAbsent,
-        AliasConflict,
         AllRules,
         AuthorizationDetailsUnsupported,
         BadIntentExpiry,
         BadPayload,
         CallsTooLong,
-        DailyQuotaExceeded,
         EmptyCall,
         IntentTypeRequired,
-        InvalidPolicy,
         PayloadTooLarge,
-        PersonRequired,
         RpcMethodNotAllowed,
-        TooManyIntents,
         TtlTooLong,
         TwoExpiries,
-        UnknownChain,
     ),
 )
 async def create_intent(ports: Ports, caller: TenantCaller, body: NewIntentBody) -> Answered[Intent]:
@@ -107,51 +75,25 @@ async def get_intent(ports: Ports, caller: TenantCaller, intent_id: str) -> Inte
     return await store.get(ports.pool, caller.tenant, intent_id)
 
 
-_AUTHORIZE = (*_STEP, Frozen, IntentNotPending, OwnIntent)
-
-
-@routes.post("/<intent_id>/authorize", who=asking(AuthorizeIntent), fails=_AUTHORIZE)
+@routes.post("/<intent_id>/authorize", who=asking(AuthorizeIntent))
 async def authorize_intent(ports: Ports, caller: SessionCaller, intent_id: str, body: DecisionBody) -> Answered[Intent]:
     """Authorise a pending intent that somebody else proposed, against rules and wallets as they are now."""
     return await intents.authorize(ports, caller, intent_id, body)
 
 
-@routes.post("/<intent_id>/approve", who=asking(AuthorizeIntent), fails=_AUTHORIZE)
+@routes.post("/<intent_id>/approve", who=asking(AuthorizeIntent))
 async def approve_intent(ports: Ports, caller: SessionCaller, intent_id: str, body: DecisionBody) -> Answered[Intent]:
     """Authorise a pending intent; another name of `/authorize`."""
     return await intents.authorize(ports, caller, intent_id, body)
 
 
-@routes.post("/<intent_id>/reject", who=asking(CloseIntent), fails=(*_STEP, IntentNotPending))
+@routes.post("/<intent_id>/reject", who=asking(CloseIntent), fails=(IntentNotPending,))
 async def reject_intent(ports: Ports, caller: SessionCaller, intent_id: str, body: DecisionBody) -> Answered[Intent]:
     """Reject a pending intent; it is never carried out."""
     return await intents.reject(ports, caller, intent_id, body)
 
 
-@routes.post(
-    "/<intent_id>/execute",
-    who=asking(ExecuteIntent),
-    fails=(
-        *_STEP,
-        *ORDER,
-        *NODE,
-        *EVM,
-        *TRANSFER,
-        AuthorityTampered,
-        AuthorizationStale,
-        IntentNotAuthorized,
-        MfaRequired,
-        NonceOpen,
-        PoliciesMoving,
-        PolicyTampered,
-        QuorumByPerson,
-        QuorumNeeded,
-        ReferenceTaken,
-        TooManyQuorums,
-        UnknownApprover,
-        WrongRole,
-    ),
-)
+@routes.post("/<intent_id>/execute", who=asking(ExecuteIntent), fails=(*NODE, *EVM, *TRANSFER))
 async def execute_intent(ports: Ports, caller: SessionCaller, intent_id: str) -> Answered[Executed]:
     """Carry out an authorised intent, judged by today's rules; the answer is the intent with its `executionResult`.
 
@@ -164,7 +106,7 @@ async def execute_intent(ports: Ports, caller: SessionCaller, intent_id: str) ->
 @routes.post(
     "/<intent_id>/fail",
     who=asking(CloseIntent),
-    fails=(*_STEP, AliasConflict, ResultTooLarge),
+    fails=(AliasConflict, ResultTooLarge),
     max_body=MAX_METADATA_BODY,
 )
 async def fail_intent(ports: Ports, caller: SessionCaller, intent_id: str, body: FailBody) -> Answered[Intent]:
@@ -172,13 +114,13 @@ async def fail_intent(ports: Ports, caller: SessionCaller, intent_id: str, body:
     return await intents.fail(ports, caller, intent_id, body)
 
 
-@routes.post("/<intent_id>/cancel", who=asking(CloseIntent), fails=_STEP)
+@routes.post("/<intent_id>/cancel", who=asking(CloseIntent))
 async def cancel_intent(ports: Ports, caller: SessionCaller, intent_id: str) -> Answered[Intent]:
     """Cancel a pending or authorised intent."""
     return await intents.cancel(ports, caller, intent_id)
 
 
-@routes.post("/<intent_id>/expire", who=asking(CloseIntent), fails=_STEP)
+@routes.post("/<intent_id>/expire", who=asking(CloseIntent))
 async def expire_intent(ports: Ports, caller: SessionCaller, intent_id: str) -> Answered[Intent]:
     """End a pending or authorised intent before its time."""
     return await intents.expire(ports, caller, intent_id)

@@ -5,7 +5,7 @@ from typing import Final
 from api.http import pages, sign_in_pages
 from api.http.endpoint import Routes
 from api.http.who import public
-from custody.kit.answers import Document
+from custody.kit.answer_kinds import Document
 
 routes = Routes("/invitation", tag="Invitations")
 _PAGE: Final = sign_in_pages.compose("invitation", "Step 1 of 2")

@@ -6,39 +6,13 @@ from api.http.endpoint import Routes
 from api.http.who import asking
 from custody.kit.answers import Answered
 from custody.kit.callers import SessionCaller
-from custody.kit.quotas import QuotaExceeded
 from custody.ports import Ports
 from custody.protocol.identity.invitations import AcceptedInvitation, AcceptInvitation
-from custody.protocol.identity.refusals import (
-    AlreadyMember,
-    EmailMismatch,
-    EmailUnverified,
-    InvitationAccepted,
-    InvitationExpired,
-    InvitationInvalid,
-    InvitationRevoked,
-    InvitationTokenRequired,
-)
 
 routes = Routes("/user/me/tenants/<joined_tenant_id>/invitations", tag="Invitations")
 
 
-@routes.post(
-    "/accept",
-    who=asking(AcceptInvitation),
-    limit="invitations",
-    fails=(
-        AlreadyMember,
-        EmailMismatch,
-        EmailUnverified,
-        InvitationAccepted,
-        InvitationExpired,
-        InvitationInvalid,
-        InvitationRevoked,
-        InvitationTokenRequired,
-        QuotaExceeded,
-    ),
-)
+@routes.post("/accept", who=asking(AcceptInvitation), limit="invitations")
 async def accept_invitation(
     ports: Ports, caller: SessionCaller, joined_tenant_id: str, body: AcceptBody
 ) -> Answered[AcceptedInvitation]:

@@ -8,7 +8,7 @@ from api.areas.health import ready as readiness
 from api.areas.health.ready import Ready
 from api.http.endpoint import Routes
 from api.http.who import public
-from custody.kit.answers import NotReady
+from custody.kit.answer_kinds import NotReady
 from custody.kit.described import described
 from custody.ports import Ports
 from custody.version import VERSION, commit

@@ -5,10 +5,10 @@ from api.areas.transactions.history import BadPart
 from api.http.endpoint import Routes
 from api.http.who import tenant_read
 from custody.kit.alone import ReadingAlready
-from custody.kit.answers import Document
+from custody.kit.answer_kinds import Document
 from custody.kit.callers import TenantCaller
-from custody.kit.instants import BadTime
 from custody.kit.reading import SearchesBusy, SearchingAlready, SearchTooSlow
+from custody.kit.search_bounds import BadTime
 from custody.ports import Ports
 from custody.transactions.types import TenantTransactionQuery, TransactionPage
 

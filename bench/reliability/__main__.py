@@ -15,9 +15,9 @@ from bench import recovery, webhooks
 from bench.reliability import schedulers
 from bench.reliability.tampered import tamper
 from tests.fixtures.callers import new_tenant
-from tests.fixtures.deployments import KillablePostgres, deployed, killable_postgres, owner_of, partner_of
+from tests.fixtures.deployments import KillablePostgres, deploy, killable_postgres, owner_of, partner_of
 from tests.fixtures.server import Service
-from tests.promises.kills import Survived, killed, postgres_stopped
+from tests.promises.kills import Survived, kill, postgres_stopped
 from tests.promises.races import UNITS, Race, race
 
 WAYS = ("plain", "approved", "mixed")
@@ -58,7 +58,7 @@ def main() -> None:
 def _rows(given: argparse.Namespace) -> Iterator[Row]:
     with (
         killable_postgres() as postgres,
-        deployed(postgres.database, "signer", "identity", "api", "scheduler") as service,
+        deploy(postgres.database, "signer", "identity", "api", "scheduler") as service,
     ):
         yield from _survivals(postgres, service, given.kills, given.stops)
         yield from _races(service, given.races)
@@ -85,9 +85,9 @@ def _arguments() -> argparse.Namespace:
 
 def _survivals(postgres: KillablePostgres, service: Service, kills: int, stops: int) -> Iterator[Row]:
     with new_tenant(service) as tenant:
-        yield _row(killed(service, tenant, "signer", kills, _say))
+        yield _row(kill(service, tenant, "signer", kills, _say))
     with new_tenant(service) as tenant:
-        yield _row(killed(service, tenant, "api", kills, _say))
+        yield _row(kill(service, tenant, "api", kills, _say))
     with new_tenant(service) as tenant:
         yield _row(postgres_stopped(postgres, service, tenant, stops, _say))
 

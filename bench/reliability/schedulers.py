@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from tests.fixtures.callers import new_tenant
-from tests.fixtures.deployments import deployed, killable_postgres
+from tests.fixtures.deployments import deploy, killable_postgres
 from tests.outside.bad_node import running_bad_node
 from tests.scheduler.replicas import Killed, replicas_killed
 
@@ -27,7 +27,7 @@ def kill(seconds: float, say: Callable[[str], None]) -> Killed:
     with running_bad_node() as node, killable_postgres() as postgres:
         node.results = dict(TAKES_ALL)
         with (
-            deployed(
+            deploy(
                 postgres.database, "signer", "identity", "api", SERVICE_RPC_URL_31337=f"http://{node.address}"
             ) as service,
             new_tenant(service) as tenant,

@@ -9,9 +9,9 @@ from contextlib import closing
 
 import msgspec
 
-from tests.audit.mutations import KINDS, found
+from tests.audit.mutations import KINDS, finding_on
 from tests.audit.sealed import Copy, Log
-from tests.fixtures.deployments import deployed, killable_postgres
+from tests.fixtures.deployments import deploy, killable_postgres
 
 _ACTS = 150
 # A second factor counts for 300 seconds; a person has ten recovery codes.
@@ -31,7 +31,7 @@ class Tampered(msgspec.Struct, frozen=True):
 
 def tamper(rounds: int, say: Callable[[str], None]) -> Tampered:
     """Mutate one log that often; after each it is put back, and an untouched export must still be good."""
-    with killable_postgres() as postgres, deployed(postgres.database) as service, closing(Log(service, _ACTS)) as log:
+    with killable_postgres() as postgres, deploy(postgres.database) as service, closing(Log(service, _ACTS)) as log:
         return asyncio.run(_tamper(log, rounds, say))
 
 
@@ -45,7 +45,7 @@ async def _tamper(log: Log, rounds: int, say: Callable[[str], None]) -> Tampered
             shown_at = time.monotonic()
         mutation = chance.choice(KINDS)(chance, size)
         tried[mutation.kind] += 1
-        if await found(log, copy, mutation) is None:
+        if await finding_on(log, copy, mutation) is None:
             missed.append(f"{mutation.kind} {mutation.said}")
             say(f"not found: {missed[-1]}")
         if number % 100 == 99:

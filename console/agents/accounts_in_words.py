@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import Final
 
-from console.texts.amounts import coins, human, quote, whole
-from console.texts.chains import SOL, chain_name, native_coin
-from console.texts.lines import Heading, Line
-from console.texts.moments import clock, moment
-from console.texts.plain import clip
 from console.wire.shapes_accounts import AccountBalance, AccountWallet, DigitalAssetAccount, TokenRollup
+from words.texts.amounts import coins, human, quote, whole
+from words.texts.chains import SOL, chain_name, native_coin
+from words.texts.lines import Heading, Line
+from words.texts.moments import clock, moment
+from words.texts.plain import clip
 
 _IN: Final = "  "
 _SOLANA: Final = (101, 102)

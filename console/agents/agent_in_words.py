@@ -6,17 +6,17 @@ from typing import Final
 
 from console.agents.agent_summary import AgentSummary
 from console.agents.spending import DAYS, Spending, sparkline
-from console.orders.limits import limits
-from console.orders.order import Known, Order
-from console.orders.outcome_lines import state
 from console.rules.rules_in_words import rules_in_words
-from console.texts.amounts import coins, in_coins, quote
-from console.texts.chains import CHAINS, EVM, chain_name, native_coin
-from console.texts.lines import Heading, Line
-from console.texts.moments import ago, clock, moment
-from console.texts.plain import clip
-from console.wire.shapes import Agent
 from console.wire.shapes_agents import Portfolio, RecentTransaction
+from words.orders.limits import limits
+from words.orders.order import Known, Order
+from words.orders.outcome_lines import state
+from words.shapes import Agent
+from words.texts.amounts import coins, in_coins, quote
+from words.texts.chains import CHAINS, EVM, chain_name, native_coin
+from words.texts.lines import Heading, Line
+from words.texts.moments import ago, clock, moment
+from words.texts.plain import clip
 
 _TEXT: Final = 300
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from console.wire.shapes import Agent
+from words.shapes import Agent
 
 ORDERS: Final[Sequence[str]] = ("newest first", "by name", "frozen first", "waiting first")
 

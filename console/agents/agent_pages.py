@@ -10,8 +10,8 @@ from console.entry.person import Person
 from console.queue.queue import Queue
 from console.wire.api_client import ApiClient
 from console.wire.failures import Away, Failure, SignedOut
-from console.wire.shapes import Agent, Approval
 from console.wire.shapes_agents import Tenant
+from words.shapes import Agent, Approval
 
 _PAGE: Final = 1_000
 _PAGES: Final = 10

@@ -7,11 +7,11 @@ from datetime import UTC, date, timedelta
 from typing import Final
 
 from console.agents.spending import COUNTED, Spending, first_day, spending
-from console.texts.moments import moment
 from console.wire.api_client import ApiClient
 from console.wire.failures import Away, Failure, SignedOut
-from console.wire.shapes import AgentTokens, PolicyRule, TokenFunds, Transaction, TransactionPage
 from console.wire.shapes_agents import Account, AgentDashboard, Portfolio
+from words.shapes import AgentTokens, PolicyRule, TokenFunds, Transaction, TransactionPage
+from words.texts.moments import moment
 
 _PAGE: Final = 200
 # Of each status: two pages are 400 orders in 14 days. What is older than those is said to be left out.

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from console.approver.matter import fingerprint, group_digits
 from console.rules.rules_in_words import KINDS
-from console.texts.fields import Field, pluralize
-from console.texts.moments import clock, moment
-from console.texts.plain import clip, short
-from console.wire.shapes import PolicyRule
 from console.wire.shapes_signers import KeyQuorum, Named, Signer
+from words.shapes import PolicyRule
+from words.texts.fields import Field, pluralize
+from words.texts.moments import clock, moment
+from words.texts.plain import clip, short
 
 _NAME_CHARACTERS = 100
 _NEVER = "no key: it authorises nothing"
@@ -63,6 +63,8 @@ def in_full(one: Named, all_of: Sequence[Named], rules: Sequence[PolicyRule]) ->
         credential = "a secret credential, shown once" if one.has_credential else _NEVER
         fields += [("Key", f"{one.key_type}, fingerprint {group_digits(found)}" if found else credential)]
         fields += [("Narrowed by", line) for line in _rules(one, rules)]
+        fields += [("Not before", clock(moment(one.not_before)))] if one.not_before else []
+        fields += [("Authorises until", clock(moment(one.expires_at)))] if one.expires_at else []
     else:
         fields += [("Members", line) for line in _named_members(one, all_of)]
     fields.append(("Made", clock(moment(one.created_at))))

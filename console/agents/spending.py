@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Final
 
-from console.texts.amounts import whole
-from console.texts.moments import moment
-from console.wire.shapes import Transaction
+from words.shapes import Transaction
+from words.texts.amounts import whole
+from words.texts.moments import moment
 
 DAYS: Final = 14
 # What the dashboard counts as spent.

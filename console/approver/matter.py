@@ -1,6 +1,6 @@
 """The bytes that an approver's key signs, computed here from the order itself, never taken from the service. Pure.
 
-docs/votes.md says it byte by byte.
+docs/signers.md says it byte by byte.
 """
 
 import base64
@@ -22,7 +22,7 @@ _SPKI: Final = bytes.fromhex("3059301306072a8648ce3d020106082a8648ce3d0301070342
 _SPKI_BYTES: Final = 91
 _GROUP: Final = 4
 # Orders of which every byte counts.
-_EXACT: Final = frozenset({"evm", "typed_data", "bitcoin", "evm_message", "solana_message"})
+_EXACT: Final = frozenset({"evm", "typed_data", "bitcoin", "evm_message", "solana_message", "x402", "solana_x402"})
 
 
 @dataclass(frozen=True)

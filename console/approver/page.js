@@ -48,31 +48,44 @@ async function enrol() {
   };
 }
 
-async function hand(answer) {
-  const taken = await fetch("/answer", {
+async function send(path, body) {
+  const taken = await fetch(path, {
     method: "POST",
     headers: { "Content-Type": "application/json" },
-    body: JSON.stringify({ ticket: task.ticket, ...answer }),
+    body: JSON.stringify({ ticket: task.ticket, ...body }),
   });
   if (!taken.ok) throw new Error(await taken.text());
+  return taken;
+}
+
+function tell(text, kind) {
+  said.textContent = text;
+  said.className = kind;
 }
 
 button.addEventListener("click", async () => {
   button.disabled = true;
-  said.textContent = "Your authenticator asks you now.";
+  tell("Your authenticator asks you now.", "");
   let answer;
   try {
     answer = await (task.does === "vote" ? vote() : enrol());
   } catch (problem) {
-    said.textContent = `Your authenticator gave no answer (${problem.name}). You can try again.`;
+    tell(`Your authenticator gave no answer (${problem.name}). You can try again.`, "undone");
     button.disabled = false;
     return;
   }
   try {
-    await hand(answer);
-    button.hidden = true;
-    said.textContent = "The console has your answer. Read there what became of it, and close this page.";
+    await send("/answer", answer);
   } catch (problem) {
-    said.textContent = `The console did not take the answer: ${problem.message}`;
+    tell(`The console did not take the answer: ${problem.message}`, "undone");
+    return;
+  }
+  button.hidden = true;
+  tell("The console has your answer, and may ask for a second factor there.", "");
+  try {
+    const outcome = await (await send("/outcome", {})).json();
+    tell(`${outcome.said} You can close this page.`, outcome.done ? "done" : "undone");
+  } catch {
+    tell("The console has your answer. Read there what became of it, and close this page.", "");
   }
 });

@@ -14,7 +14,7 @@ import secrets
 import socket
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from importlib.resources import files
 from typing import Annotated, Final
 
@@ -23,11 +23,13 @@ from aiohttp import web
 from msgspec import Meta
 
 from console.approver.matter import client_data, from_base64url
-from console.texts.lines import Heading, Line
 from console.wire.failures import Failure
+from words.texts.lines import Heading, Line
 
 RP_ID: Final = "approver.custody.localhost"
 PAGE_SECONDS: Final = 300.0
+# A page that was closed does not ask what became of its answer.
+_READ_SECONDS: Final = 10.0
 MAX_ANSWER_BYTES: Final = 16_384
 # Of 128 bits: the address must fit on a line of a small terminal.
 _TICKET_BYTES: Final = 16
@@ -78,6 +80,19 @@ class Answer(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ca
     public_key: Annotated[str, Meta(max_length=256)] = ""
 
 
+class _Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The page asks what became of its answer."""
+
+    ticket: Annotated[str, Meta(max_length=64)]
+
+
+class Told(msgspec.Struct, frozen=True):
+    """The outcome of an answer, in a sentence; `done` where it is what the person wanted."""
+
+    said: str
+    done: bool
+
+
 class Page:
     """The page, while it stands."""
 
@@ -94,7 +109,12 @@ class Page:
         self._pass: str | None = None
         self._task, self._title, self._lines, self._button = task, title, lines, button
         self._now, self._ends_at = now, now() + PAGE_SECONDS
+        self._answered: str | None = None
         self._answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self._told: asyncio.Future[Told] = asyncio.get_running_loop().create_future()
+        self._read = asyncio.Event()
+        self.stands = asyncio.Event()
+        """Set once a browser can open it."""
 
     @property
     def origin(self) -> str:
@@ -114,6 +134,24 @@ class Page:
         except TimeoutError:
             raise NotAnswered("Nobody answered on the page within five minutes. Nothing was sent.") from None
 
+    def fail(self, failure: Failure) -> None:
+        """Tell the one who waits for an answer why the page cannot be shown."""
+        self.stands.set()
+        if not self._answer.done():
+            self._answer.set_exception(failure)
+
+    def tell(self, said: str, *, done: bool) -> None:
+        """Say on the page what became of its answer; the first word counts."""
+        if not self._told.done():
+            self._told.set_result(Told(said, done))
+
+    async def over(self) -> None:
+        """Wait until nobody needs the page any more: what became of it was read there, or nobody asks for it."""
+        told = await self._told
+        if self._answered is not None and told.said:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._read.wait(), _READ_SECONDS)
+
     def application(self) -> web.Application:
         """Make the application that serves the page, with every refusal before anything is read."""
         app = web.Application(middlewares=[self._guard], client_max_size=MAX_ANSWER_BYTES)
@@ -122,6 +160,7 @@ class Page:
             [
                 web.get("/{ticket}", self._show, allow_head=False),
                 web.post("/answer", self._take),
+                web.post("/outcome", self._tell),
             ]
         )
         return app
@@ -151,21 +190,34 @@ class Page:
 
     async def _take(self, request: web.Request) -> web.StreamResponse:
         """The authenticator's answer, once."""
+        answer = await self._body(request, Answer)
+        if self._answer.done() or not _equal(answer.ticket, self._pass):
+            raise web.HTTPForbidden(text="This page was answered already, or is not the one that was asked.")
+        if not self._is_ours(answer):
+            raise web.HTTPBadRequest(text="The answer is to another question.")
+        self._answered, self._pass = self._pass, None
+        self._answer.set_result(answer)
+        return web.Response(status=204)
+
+    async def _tell(self, request: web.Request) -> web.StreamResponse:
+        """Tell the page that gave the answer what became of it, as soon as the console knows."""
+        question = await self._body(request, _Question)
+        if not _equal(question.ticket, self._answered):
+            raise web.HTTPForbidden(text="This page gave no answer.")
+        told = await asyncio.shield(self._told)
+        self._read.set()
+        return web.Response(body=msgspec.json.encode(told), content_type="application/json")
+
+    async def _body[Body](self, request: web.Request, shape: type[Body]) -> Body:
+        """Read what our own page sent, and no other."""
         if request.headers.getall("Origin", []) != [self.origin]:
             raise web.HTTPForbidden(text="Another page sent this.")
         if request.content_type != "application/json":
             raise web.HTTPUnsupportedMediaType(text="Send JSON.")
         try:
-            answer = msgspec.json.decode(await request.read(), type=Answer)
+            return msgspec.json.decode(await request.read(), type=shape)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             raise web.HTTPBadRequest(text="The answer cannot be read.") from None
-        if self._answer.done() or not _equal(answer.ticket, self._pass):
-            raise web.HTTPForbidden(text="This page was answered already, or is not the one that was asked.")
-        if not self._is_ours(answer):
-            raise web.HTTPBadRequest(text="The answer is to another question.")
-        self._pass = None
-        self._answer.set_result(answer)
-        return web.Response(status=204)
 
     def _is_ours(self, answer: Answer) -> bool:
         """Check that by the browser's word the key answered this page's question, asked by this page."""
@@ -197,6 +249,7 @@ async def serve(page: Page) -> AsyncIterator[Page]:
     try:
         for listener in listeners:
             await web.SockSite(runner, listener).start()
+        page.stands.set()
         yield page
     finally:
         await runner.cleanup()
@@ -224,7 +277,7 @@ async def _with_headers(request: web.Request, response: web.StreamResponse) -> N
 
 def _line_html(line: Line) -> str:
     text = html.escape(line.text)
-    return f"<h2>{text}</h2>" if isinstance(line, Heading) else f'<p class="line {line.tone or ""}">{text}</p>'
+    return f"<h3>{text}</h3>" if isinstance(line, Heading) else f'<p class="line {line.tone or ""}">{text}</p>'
 
 
 def _read(name: str) -> str:

@@ -6,10 +6,10 @@ from typing import Final, Literal
 from textual.app import ComposeResult
 
 from console.dialogs.careful import Careful
-from console.texts.lines import Line
 from console.widgets.line_view import LineView
 from console.widgets.reason_line import ReasonLine
 from console.wire.shapes_intents import Intent
+from words.texts.lines import Line
 
 Act = Literal["authorize", "reject", "execute", "cancel"]
 _ASKS: Final[dict[Act, tuple[str, str]]] = {

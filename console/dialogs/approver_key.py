@@ -13,10 +13,10 @@ from console.approver.matter import base64url, fingerprint, group_digits
 from console.approver.page import RP_ID, Page, Task
 from console.dialogs.ask import Ask
 from console.dialogs.on_page import OnPage
-from console.texts.lines import Line
 from console.widgets.line_view import LineView
 from console.wire.failures import Failure
 from console.wire.shapes_votes import ApproverKey
+from words.texts.lines import Line
 
 COMPARE: Final = (
     "Compare this with the administrator who sets the rule, over another channel than this service: read it to each "
@@ -35,6 +35,8 @@ class EnrolKey(OnPage[ApproverKey]):
 
     TITLE_TEXT = "Set up an approver key"
     CONFIRM = "Make a key"
+    # What one types is its name, in place of the one that is proposed.
+    AUTO_FOCUS = "#key-name"
     DEFAULT_CSS = "EnrolKey Input { margin-top: 1; background: $panel; }"
 
     def essentials(self) -> ComposeResult:
@@ -48,6 +50,9 @@ class EnrolKey(OnPage[ApproverKey]):
 
     def fields(self) -> ComposeResult:
         yield Input("Approver key", placeholder="your name for it", max_length=_NAME_CHARACTERS, id="key-name")
+
+    def on_page(self, result: ApproverKey) -> str:
+        return "Your key is made. The console shows its fingerprint: compare it before a rule names it."
 
     async def perform(self) -> ApproverKey:
         name = self.query_one("#key-name", Input).value.strip()

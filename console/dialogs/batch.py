@@ -8,18 +8,18 @@ from textual import work
 from textual.app import ComposeResult
 
 from console.dialogs.careful import MORE_IS_KNOWN, Careful, NotRead
-from console.orders.dangers import dangers, warns
-from console.orders.order import Known, of_approval
-from console.orders.words import essentials
 from console.queue import batch
 from console.queue.context_cache import RECENT
 from console.queue.decisions import Over, Refused, Way, decide
 from console.queue.queue import Item, Outcome
-from console.texts.lines import Line
 from console.widgets.line_view import LineView
 from console.widgets.reason_line import ReasonLine
 from console.wire.api_client import new_key
 from console.wire.failures import Failure, MfaRequired, SignedOut
+from words.orders.dangers import dangers, warns
+from words.orders.order import Known, of_approval
+from words.orders.words import essentials
+from words.texts.lines import Line
 
 _NOTHING = Known()
 _WARNS = ("warn", "bad")

@@ -6,10 +6,10 @@ from textual.app import ComposeResult
 
 from console.agents.signers_in_words import kind_of, name_of, permissions_of
 from console.dialogs.careful import Careful
-from console.texts.lines import Line
 from console.widgets.line_view import LineView
-from console.wire.shapes import Agent
 from console.wire.shapes_signers import KeyQuorum, Named, Signer
+from words.shapes import Agent
+from words.texts.lines import Line
 
 Act = Literal["pause", "resume", "revoke"]
 _MEANS: Final[dict[Act, list[Line]]] = {

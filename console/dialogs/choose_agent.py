@@ -11,7 +11,7 @@ from textual.screen import ModalScreen
 from console.widgets.agent_list import AgentList
 from console.widgets.listing import Column
 from console.widgets.plain_text import PlainText
-from console.wire.shapes import Agent
+from words.shapes import Agent
 
 ALL = ""
 

@@ -6,18 +6,18 @@ from dataclasses import replace
 from textual.app import ComposeResult
 
 from console.dialogs.careful import MORE_IS_KNOWN, Careful, NotRead
-from console.orders.dangers import dangers, warns
-from console.orders.order import Known, of_approval
-from console.orders.words import essentials
 from console.queue.decisions import Over, Refused, Way, decide
 from console.queue.queue import Item, Outcome
-from console.texts.lines import Line
-from console.texts.moments import clock
 from console.widgets.line_view import LineView
 from console.widgets.plain_text import PlainText
 from console.widgets.reason_line import ReasonLine
 from console.wire.api_client import new_key
-from console.wire.shapes import Votes
+from words.orders.dangers import dangers, warns
+from words.orders.order import Known, of_approval
+from words.orders.words import essentials
+from words.shapes import Votes
+from words.texts.lines import Line
+from words.texts.moments import clock
 
 
 class Deciding(Careful[Outcome | Votes]):

@@ -22,16 +22,16 @@ from console.rules.typed_order import (
     question,
     said_back,
 )
-from console.tasks import work
-from console.texts.lines import Line
 from console.widgets.choice import Choice
 from console.widgets.line_view import LineView
 from console.widgets.pasted_text import PastedText
 from console.widgets.plain_text import PlainText
 from console.widgets.typed_field import TypedField
 from console.wire.failures import Answered, Failure
-from console.wire.shapes import Agent
 from console.wire.shapes_agents import Account, Simulated
+from console.work import work
+from words.shapes import Agent
+from words.texts.lines import Line
 
 _KINDS: Final = (
     (EVM, "EVM"),

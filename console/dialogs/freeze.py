@@ -6,13 +6,13 @@ from textual.app import ComposeResult
 from textual.widgets import Input
 
 from console.dialogs.ask import Ask
-from console.texts.lines import Line
-from console.texts.moments import clock, moment
 from console.widgets.line_view import LineView
 from console.widgets.reason_line import ReasonLine
 from console.wire.failures import Failure
-from console.wire.shapes import Agent
 from console.wire.shapes_agents import Frozen, Tenant
+from words.shapes import Agent
+from words.texts.lines import Line
+from words.texts.moments import clock, moment
 
 _WHO_UNFREEZES: Final = "Only an owner or admin with a recent second factor can unfreeze."
 

@@ -8,9 +8,9 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.screen import ModalScreen
 
-from console.texts.fields import Field
 from console.widgets.field_rows import FieldRows
 from console.widgets.plain_text import PlainText
+from words.texts.fields import Field
 
 
 class Shown(ModalScreen[None]):

@@ -7,9 +7,9 @@ from textual.app import ComposeResult
 from textual.widgets import Button, Input
 
 from console.dialogs.ask import Ask
-from console.texts.moments import span
 from console.widgets.plain_text import PlainText
 from console.wire.failures import AnswerLost, Failure, Malformed, MfaRequired, TooFast, Unproven
+from words.texts.moments import span
 
 _TOTP_DIGITS: Final = 6
 _NOT_TAKEN: Final = "That code was not accepted: it is wrong, already used, or too old. Wait for the next one."

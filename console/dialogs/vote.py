@@ -17,17 +17,17 @@ from console.approver.matter import (
 from console.approver.page import RP_ID, Page, Task
 from console.dialogs.deciding import Deciding
 from console.dialogs.on_page import OnPage
-from console.orders.psbt_in_words import agrees
-from console.orders.votes import votes_in_words, votes_section, why_no_vote
 from console.queue.decisions import Over, send_vote
 from console.queue.queue import Outcome
-from console.texts.fields import indent
-from console.texts.lines import Heading, Line
-from console.texts.plain import harmless
 from console.wire.api_client import new_key
 from console.wire.failures import AnswerLost, Failure, Malformed
-from console.wire.shapes import Approval, Votes
 from console.wire.shapes_votes import ApproverKey, ExactOrder
+from words.orders.psbt_in_words import agrees
+from words.orders.votes import count, votes_in_words, votes_section, why_no_vote
+from words.shapes import Approval, Votes
+from words.texts.fields import indent
+from words.texts.lines import Heading, Line
+from words.texts.plain import harmless
 
 # A vote counts as long as the item waits, but never longer than this.
 _LONGEST: Final = timedelta(hours=24) - timedelta(minutes=1)
@@ -67,6 +67,12 @@ class Vote(Deciding, OnPage[Outcome | Votes]):
         except Failure:
             self._evidence = None
             raise
+
+    def on_page(self, result: Outcome | Votes) -> str:
+        if isinstance(result, Outcome):
+            return result.sentence
+        me = self.app.person.user if self.app.person else None
+        return f"Your vote was taken: {count(result, me)}. The order is not signed yet."
 
     async def _sent_as_read(self) -> Outcome | Votes:
         self.insist_on_reading("Not voted.")
@@ -130,7 +136,7 @@ def _is_shown(exact: ExactOrder, approval: Approval) -> bool:
     if (exact.id, exact.tx_id, exact.kind) != (approval.id, approval.tx_id, approval.kind):
         return False
     said = order_fields(exact.order)
-    if approval.kind in ("typed_data", "evm_message", "solana_message"):
+    if approval.kind in ("typed_data", "evm_message", "solana_message", "x402", "solana_x402"):
         return bool(said)
     if approval.kind == "bitcoin":
         return agrees(said, approval.effects)

@@ -4,8 +4,8 @@ from typing import Any
 
 import msgspec
 
-from console.texts.plain import clip, short
 from console.wire.api_client import ApiClient
+from words.texts.plain import clip, short
 
 ADMINS = frozenset({"owner", "admin"})
 _SHOWN_CHARACTERS = 40
@@ -69,10 +69,9 @@ async def find_person(client: ApiClient) -> Person:
 
 
 async def find_tenant(client: ApiClient) -> str | None:
-    """The tenant of a key, which has no route of its own to say it: some agent names it."""
-    found = await client.get("/agents", list[_OfTenant], limit=1)
-    return found[0].tenant_id if found else None
+    """The tenant of a key."""
+    return (await client.get("/me", _OfTenant)).tenant_id
 
 
 class _OfTenant(msgspec.Struct, frozen=True, rename="camel"):
-    tenant_id: str
+    tenant_id: str | None = None

@@ -75,8 +75,7 @@ def parser() -> argparse.ArgumentParser:
 def load(arguments: Sequence[str], environment: Mapping[str, str], folder: Path | None = None) -> Settings:
     """Read the settings, or raise BadSetting."""
     given = parser().parse_args(arguments)
-    # The configuration folder is asked of platformdirs, which looks at XDG_CONFIG_HOME where there is one.
-    folder = folder or platformdirs.user_config_path("custody")
+    folder = folder or config_folder()
     profile = _profile(folder, given.profile)
     spoken = _from_environment(environment) if given.profile is None else {}
     origin = _Origin("the environment", spoken) if spoken else profile
@@ -101,6 +100,11 @@ def load(arguments: Sequence[str], environment: Mapping[str, str], folder: Path 
         web=given.web,
         port=given.port,
     )
+
+
+def config_folder() -> Path:
+    """Return the person's folder for settings and tokens; platformdirs looks at XDG_CONFIG_HOME where there is one."""
+    return platformdirs.user_config_path("custody")
 
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, str]:

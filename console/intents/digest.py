@@ -4,8 +4,8 @@ import hashlib
 
 import msgspec
 
-from console.texts.plain import harmless
 from console.wire.shapes_intents import Intent
+from words.texts.plain import harmless
 
 
 def digest_of(intent: Intent) -> str:

@@ -8,18 +8,18 @@ from datetime import datetime
 from typing import Any, Final
 
 from console.intents.rule_changes import rule_changes
-from console.orders.details import data_lines
-from console.orders.outcome_lines import state
-from console.orders.results import results
 from console.rules.rule_terms import Names
-from console.texts.amounts import UNLIMITED, coins, whole
-from console.texts.chains import chain_name, native_coin
-from console.texts.fields import indent
-from console.texts.lines import Heading, Line, Tone
-from console.texts.moments import clock, moment, span
-from console.texts.plain import clip
-from console.wire.shapes import PolicyRule
 from console.wire.shapes_intents import Intent
+from words.orders.details import data_lines
+from words.orders.outcome_lines import state
+from words.orders.results import results
+from words.shapes import PolicyRule
+from words.texts.amounts import UNLIMITED, coins, whole
+from words.texts.chains import chain_name, native_coin
+from words.texts.fields import indent
+from words.texts.lines import Heading, Line, Tone
+from words.texts.moments import clock, moment, span
+from words.texts.plain import clip
 
 TYPES: Final = {
     "transfer": "Payment",

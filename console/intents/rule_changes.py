@@ -12,8 +12,8 @@ import msgspec
 from console.intents.rule_sets import changed_set
 from console.rules.rule_terms import Names
 from console.rules.rules_in_words import meaning, rule_in_words
-from console.texts.lines import Heading, Line
-from console.wire.shapes import PolicyRule
+from words.shapes import PolicyRule
+from words.texts.lines import Heading, Line
 
 _UNKNOWN: Final = [Line("The rules as they are now are not known, so no difference can be shown.", "bad")]
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from console.wire.shapes import PolicyRule
+from words.shapes import PolicyRule
 
 
 def changed_set(kind: str, payload: dict[str, Any], now: Sequence[PolicyRule]) -> list[PolicyRule] | None:

@@ -1,1 +1,1 @@
-"""Orders in words, and what is known around them. Pure, but for `order_context.py` and `address_book.py`."""
+"""Filters, pages and context of orders, as the console asks the service for them."""

@@ -5,10 +5,11 @@ import time
 from typing import Final
 from weakref import WeakKeyDictionary
 
-from console.texts.amounts import quote
 from console.wire.api_client import ApiClient
 from console.wire.credentials import Credential
-from console.wire.shapes import Agent, PolicyRule
+from words.orders.lists import address_key
+from words.shapes import Agent
+from words.texts.amounts import quote
 
 KEPT_SECONDS: Final = 60.0
 _PAGE: Final = 1000
@@ -39,7 +40,7 @@ class AddressBook:
                 found += page.items
                 total = page.total if page.items else len(found)
             self._agents = {agent.id: agent for agent in found}
-            self._wallets = {_key(address): agent for agent in found for address in _wallets(agent)}
+            self._wallets = {address_key(address): agent for agent in found for address in _wallets(agent)}
             self.complete = total <= len(found)
             self._read_at, self._whose = time.monotonic(), client.credential
 
@@ -67,40 +68,5 @@ def book_of(client: ApiClient) -> AddressBook:
     return _books.setdefault(client, AddressBook())
 
 
-def names_on_lists(rules: list[PolicyRule]) -> dict[str, str]:
-    """Addresses on the lists of an agent's rules, with which list it is; an approved list only if the tenant set it."""
-    found: dict[str, str] = {}
-    for rule in rules:
-        kind = _list_kind(rule)
-        if kind is None or (kind == "approved" and rule.source == "agent"):
-            continue
-        for address in _addresses(rule):
-            # What is blocked by one list is blocked, whichever others it stands on.
-            if kind == "BLOCKED" or address not in found:
-                found[address] = f"on the {kind} list of this agent"
-    return found
-
-
-def self_listed(rules: list[PolicyRule]) -> frozenset[str]:
-    """Addresses that the agent itself put on a list of approved ones: nobody else vouches for them."""
-    own = [rule for rule in rules if rule.source == "agent" and _list_kind(rule) == "approved"]
-    return frozenset(address for rule in own for address in _addresses(rule))
-
-
-def _list_kind(rule: PolicyRule) -> str | None:
-    if rule.type != "approved-addresses" or not rule.enabled:
-        return None
-    return "BLOCKED" if rule.config.get("mode") == "blacklist" else "approved"
-
-
-def _addresses(rule: PolicyRule) -> list[str]:
-    addresses = rule.config.get("addresses")
-    return [_key(one) for one in addresses if isinstance(one, str)] if isinstance(addresses, list) else []
-
-
 def _wallets(agent: Agent) -> tuple[str, str]:
     return agent.wallet_addresses.evm, agent.wallet_addresses.solana
-
-
-def _key(address: str) -> str:
-    return address.lower() if address[:2].lower() == "0x" else address

@@ -7,7 +7,7 @@ that nothing can be missing in the middle of it.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from console.wire.shapes import Transaction, TransactionPage
+from words.shapes import Transaction, TransactionPage
 
 
 @dataclass

@@ -8,17 +8,17 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
-from console.orders.address_book import book_of, names_on_lists, self_listed
-from console.orders.order import Known, Order
-from console.orders.parties import meets, token_of
+from console.orders.address_book import book_of
 from console.wire.api_client import ApiClient
 from console.wire.failures import Away, Failure, SignedOut
-from console.wire.shapes import AgentTokens, Dashboard, TokenFunds, Transaction, TransactionPage
+from words.orders.lists import names_on_lists, own_rules, self_listed
+from words.orders.order import Known, Order
+from words.orders.parties import token_of
+from words.orders.past import BITCOIN_ORDERS, LOOKED_THROUGH, keep_related, place_of
+from words.shapes import AgentTokens, Dashboard, TokenFunds, Transaction, TransactionPage
 
 # A service that is slow with one of these must not keep the others from being seen.
 PATIENCE_SECONDS: Final = 8.0
-# How many earlier orders to the same address are looked through.
-LOOKED_THROUGH: Final = 100
 _MOST_TOKENS: Final = 25
 
 
@@ -50,13 +50,13 @@ async def fetch_context(client: ApiClient, order: Order) -> Known:
     return Known(
         names={address: "; ".join(filter(None, (own.get(address), lists.get(address)))) for address in own | lists},
         self_listed=self_listed(rules),
-        own_rules=frozenset(rule.id for rule in rules if rule.id and rule.source == "agent"),
+        own_rules=own_rules(rules),
         tokens=tokens if isinstance(tokens, dict) else {},
         budgets=dashboard.budgets if isinstance(dashboard, Dashboard) else [],
         past=past.transactions if isinstance(past, TransactionPage) else None,
         past_complete=isinstance(past, TransactionPage) and past.total <= LOOKED_THROUGH,
         looked_through=min(past.total, LOOKED_THROUGH) if isinstance(past, TransactionPage) else 0,
-        searched="Bitcoin orders" if order.kind == "bitcoin" else Known.searched,
+        searched=BITCOIN_ORDERS if order.kind == "bitcoin" else Known.searched,
         data=transaction.data if isinstance(transaction, Transaction) else None,
         transaction=transaction if isinstance(transaction, Transaction) else None,
         trouble=f"Unavailable right now: {', '.join(lacking)}. {failures[0].sentence}" if failures else "",
@@ -108,30 +108,8 @@ def _is_on(asset: str, chain_id: int | None) -> bool:
 
 async def _past(client: ApiClient, order: Order) -> TransactionPage | None:
     """Earlier orders of the agent to the same place; where a token was sent, those with one of the same recipients."""
-    if order.to_address:
-        found = {"toAddress": order.to_address}
-    elif order.kind == "bitcoin":
-        # It may pay several, and none of them is the place that it goes to.
-        found = {"kind": order.kind}
-    else:
+    found = place_of(order)
+    if found is None:
         return None
     path = f"/vault/{order.agent_id}/transactions"
-    page = await client.get(path, TransactionPage, **found, limit=LOOKED_THROUGH)
-    wanted = [effect.spender or effect.to for effect in order.effects if effect.kind != "fee"]
-    parties = [party for party in wanted if party]
-    return TransactionPage(
-        [
-            earlier
-            for earlier in page.transactions
-            if _is_earlier(earlier, order) and (not parties or any(meets(earlier, party) for party in parties))
-        ],
-        page.total,
-    )
-
-
-def _is_earlier(other: Transaction, order: Order) -> bool:
-    """Tell whether another transaction is context of the decision: for a pending order, everything around it."""
-    if other.id == order.tx_id:
-        return False
-    waits = order.status in ("", "pending", "pending_approval") or order.asked_at is None
-    return waits or other.created_at <= (order.asked_at or "")
+    return keep_related(order, await client.get(path, TransactionPage, **found, limit=LOOKED_THROUGH))

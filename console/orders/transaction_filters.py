@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from datetime import datetime
 
-from console.texts import filters
+from words.texts import filters
 
 HINT = "/ filters: status:failed chain:1 ref:order-7 to:0x… hash:0x… since:7d"
 
@@ -34,6 +34,8 @@ def fields(now: Callable[[], datetime]) -> dict[str, filters.Reader]:
             bitcoin="bitcoin",
             evm_message="evm_message",
             solana_message="solana_message",
+            x402="x402",
+            solana_x402="solana_x402",
         ),
         "ref": filters.exactly("referenceId"),
         "hash": filters.exactly("txHash"),

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import Final
 
-from console.orders.parties import gift, token_of
-from console.orders.phrases import is_unlimited
 from console.queue.queue import Item
-from console.texts.amounts import coins, tokens, whole
-from console.texts.chains import native_coin
-from console.wire.shapes import Effect
+from words.orders.parties import gift, token_of
+from words.orders.phrases import is_unlimited
+from words.shapes import Effect
+from words.texts.amounts import coins, tokens, whole
+from words.texts.chains import native_coin
 
 _ONE_BY_ONE: Final = "Decide them one by one."
 # The kinds of effect that are summed.

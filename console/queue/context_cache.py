@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from console.orders.order import Known
+from words.orders.order import Known
 
 # So old it may be when one begins to decide by it.
 RECENT: Final = timedelta(seconds=30)

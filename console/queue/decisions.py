@@ -9,13 +9,13 @@ import msgspec
 
 from console.entry.person import Person
 from console.queue.queue import Item, Outcome, outcome_of
-from console.texts.moments import moment
-from console.texts.plain import clip
-from console.wire.answers import typed
+from console.wire.answers import convert
 from console.wire.api_client import ApiClient
 from console.wire.failures import Absent, Answered, Conflicted, Failure
-from console.wire.shapes import Approval, Votes
 from console.wire.shapes_votes import VoteTaken
+from words.shapes import Approval, Votes
+from words.texts.moments import moment
+from words.texts.plain import clip
 
 Way = Literal["approve", "deny"]
 _DONE: Final[dict[Way, Literal["approved", "denied"]]] = {"approve": "approved", "deny": "denied"}
@@ -53,14 +53,8 @@ async def decide(client: ApiClient, item: Item, way: Way, key: str, reason: str 
     body = {"digest": item.approval.digest} | ({"reason": reason} if reason else {})
     try:
         answer = await client.send("POST", f"/approvals/{item.id}/{way}", _Decided, body, key=key)
-    except Absent:
-        raise Over(_ABSENT, Outcome("gone")) from None
-    except Conflicted as failure:
-        raise await _conflict(client, item, failure) from None
     except Answered as failure:
-        if isinstance(signed := failure.data.get("txHash"), str) and failure.data.get("status") == "signed":
-            return Outcome("approved", None, "you", "", signed, _RESENT)
-        raise _refusal(failure) from None
+        return await after_refusal(client, item, failure)
     return Outcome(_DONE[way], moment(answer.resolved_at), "you", reason, answer.tx_hash or "")
 
 
@@ -69,17 +63,22 @@ async def send_vote(client: ApiClient, item: Item, evidence: dict[str, str], key
     body = {"digest": item.approval.digest, "vote": evidence}
     try:
         answer = await client.send("POST", f"/approvals/{item.id}/approve", _Decided, body, key=key)
-    except Absent:
-        raise Over(_ABSENT, Outcome("gone")) from None
-    except Conflicted as failure:
-        raise await _conflict(client, item, failure) from None
     except Answered as failure:
         if failure.status == _DEFERRED and "votes" in failure.data:
-            return typed(failure.data, VoteTaken).votes
-        if isinstance(signed := failure.data.get("txHash"), str) and failure.data.get("status") == "signed":
-            return Outcome("approved", None, "you", "", signed, _RESENT)
-        raise _refusal(failure) from None
+            return convert(failure.data, VoteTaken).votes
+        return await after_refusal(client, item, failure)
     return Outcome("approved", moment(answer.resolved_at), "you", "", answer.tx_hash or "")
+
+
+async def after_refusal(client: ApiClient, item: Item, failure: Answered) -> Outcome:
+    """Tell what became of an item whose decision was refused: it is signed all the same, or a Failure says why."""
+    if isinstance(failure, Absent):
+        raise Over(_ABSENT, Outcome("gone")) from None
+    if isinstance(failure, Conflicted):
+        raise await _conflict(client, item, failure) from None
+    if isinstance(signed := failure.data.get("txHash"), str) and failure.data.get("status") == "signed":
+        return Outcome("approved", None, "you", "", signed, _RESENT)
+    raise _refusal(failure) from None
 
 
 async def find_outcome(client: ApiClient, item: Item, me: str | None) -> Outcome:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from console.queue.queue import Item, Outcome, outcome_of
-from console.wire.shapes import Approval
+from words.shapes import Approval
 
 # This many rows before the last that is read, more is asked for.
 NEAR: Final = 30

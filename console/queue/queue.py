@@ -10,14 +10,14 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Final, Literal
 
-from console.orders.order import Known, of_approval
-from console.orders.phrases import is_unlimited
-from console.orders.votes import brief
-from console.orders.words import summary
-from console.texts.amounts import human, quote, whole
-from console.texts.chains import BTC, CHAINS, ETH, SOL, Coin, chain_of
-from console.texts.moments import clock, moment, span
-from console.wire.shapes import Approval
+from words.orders.order import Known, of_approval
+from words.orders.phrases import is_unlimited
+from words.orders.votes import brief
+from words.orders.words import summary
+from words.shapes import Approval
+from words.texts.amounts import human, quote, whole
+from words.texts.chains import BTC, CHAINS, ETH, SOL, Coin, chain_of
+from words.texts.moments import clock, moment, span
 
 PAGE: Final = 200
 # A list without an end is not read for ever, and a console that stays open does not remember all that ever ended.
@@ -180,6 +180,10 @@ def decider(approval: Approval, me: str | None) -> str:
             return "you"
         # In quotes, or somebody could be called "you".
         return quote(approval.resolved_by_name, _NAME_CHARACTERS) if approval.resolved_by_name else f"user {user}"
+    if approval.resolved_by == "agent":
+        return "its own agent, which withdrew it"
+    if approval.resolved_by == "system":
+        return "nobody: its delay was over"
     return "a holder of the tenant key" if approval.resolved_by == "manual" else approval.resolved_by or ""
 
 

@@ -11,9 +11,9 @@ from textual.worker import Worker, WorkerCancelled, WorkerFailed
 
 from console.queue.queue import Item, Outcome, Queue
 from console.queue.watch import Watch
-from console.tasks import work
 from console.wire.api_client import ApiClient
 from console.wire.failures import Failure
+from console.work import work
 
 _BELL_SECONDS: Final = 1.0
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from console.queue.queue import Item
-from console.texts.plain import clip
+from words.texts.plain import clip
 
 Sorting = Literal["newest first", "oldest first", "soonest to expire", "largest native amount", "by agent"]
 Status = Literal["pending", "approved", "rejected", "expired", "all"]

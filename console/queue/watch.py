@@ -15,10 +15,10 @@ from datetime import datetime
 from typing import Any, Final
 
 from console.queue.queue import PAGE, Item, Outcome, Queue, Sweep
-from console.texts.moments import moment
 from console.wire.api_client import ApiClient, Event
 from console.wire.failures import Away, Failure, SignedOut, TooFast
-from console.wire.shapes import Approval
+from words.shapes import Approval
+from words.texts.moments import moment
 
 GLANCE_SECONDS: Final = 1.0
 # The service says something on the stream every 15 seconds; and the list usually answers in a hundredth of these.

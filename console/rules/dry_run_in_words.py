@@ -3,17 +3,17 @@
 from dataclasses import replace
 from typing import Any, Final
 
-from console.orders.limits import limits
-from console.orders.message_in_words import chain_said
-from console.orders.order import Known, Order
-from console.orders.results import results
-from console.orders.words import essentials
-from console.texts.amounts import coins, parse_number, whole
-from console.texts.chains import bitcoin_network, native_coin
-from console.texts.lines import Heading, Line
-from console.texts.plain import clip, harmless
-from console.wire.shapes import Agent
 from console.wire.shapes_agents import Simulated
+from words.orders.limits import limits
+from words.orders.message_in_words import chain_said
+from words.orders.order import Known, Order
+from words.orders.results import results
+from words.orders.words import essentials
+from words.shapes import Agent
+from words.texts.amounts import coins, parse_number, whole
+from words.texts.chains import bitcoin_network, native_coin
+from words.texts.lines import Heading, Line
+from words.texts.plain import clip, harmless
 
 _DECISIONS: Final = {
     "sign": Line("It would be SIGNED now, without approval.", "good"),

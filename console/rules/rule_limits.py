@@ -3,12 +3,13 @@
 from typing import Final
 
 from console.rules.rule_places import chain_shown
-from console.rules.rule_terms import NAME_CHARACTERS, Names, Terms, is_number
-from console.texts.amounts import bad_amount, coins, human, self_called, tokens, whole
-from console.texts.chains import BTC, EVM, SOL, coin_chain, native_coin
-from console.texts.lines import Line
-from console.texts.plain import clip
+from console.rules.rule_terms import NAME_CHARACTERS, Names, Terms, is_number, show
+from words.texts.amounts import bad_amount, coins, human, self_called, tokens, whole
+from words.texts.chains import BTC, DOLLARS, EVM, SOL, coin_chain, native_coin
+from words.texts.lines import Line
+from words.texts.plain import clip
 
+_URL_CHARACTERS: Final = 200
 # What a rule counts that names no asset.
 _NATIVES: Final = ""
 # Of each coin beside those of EVM chains, its family's name and more of its smallest unit than there is: a thousand
@@ -19,13 +20,14 @@ _WINDOWS: Final = (
     ("maxPerTx", "in one transaction"),
     ("maxPerDay", "in any 24 hours"),
     ("maxPerWeek", "in any 7 days"),
+    ("maxTotal", "in its whole life"),
 )
 
 
 def spending_limit(terms: Terms) -> list[Line]:
     """Describe how much of one asset may move."""
     asset = terms.text("asset", _NATIVES)
-    lines = [Line(f"counts {_unit(asset, terms.names)}")]
+    lines = [Line(f"counts {_unit(asset, terms.names)}"), *_scope(terms)]
     said: set[tuple[str, str]] = set()
     for name, window in _WINDOWS:
         # The dashboard shows one limit under both of its names.
@@ -44,6 +46,17 @@ def spending_limit(terms: Terms) -> list[Line]:
     return lines
 
 
+def _scope(terms: Terms) -> list[Line]:
+    """Of a rule of a policy set: whose spending it counts."""
+    match terms.text("scope", "agent"):
+        case "agent" | None:
+            return []
+        case "set":
+            return [Line("counts what all agents of the set spend together")]
+        case other:
+            return [Line(f"counts what is spent in an unknown scope: {show(other)}", "warn")]
+
+
 def auto_approve_threshold(terms: Terms) -> list[Line]:
     """Above which amount a person is asked."""
     asset, amount = terms.text("asset", _NATIVES), terms.amount("threshold")
@@ -53,6 +66,41 @@ def auto_approve_threshold(terms: Terms) -> list[Line]:
         lines += _without_effect(amount, asset, "asks nobody")
         lines.append(Line("up to that, no approval is needed by this rule", "quiet"))
     return lines
+
+
+def delay(terms: Terms) -> list[Line]:
+    """Describe the time after which an order is signed by itself, and above which amount."""
+    minutes, above, asset = terms.number("minutes"), terms.amount("above"), terms.text("asset", _NATIVES)
+    lines = [] if minutes is None else [Line(f"an order is signed by itself after {minutes:,} minutes")]
+    lines.append(Line("until then a person may deny or approve it; freezing stops it"))
+    lines.append(Line("what has no bound waits for a person"))
+    if above is not None:
+        lines.append(Line(f"counts {_unit(asset, terms.names)}"))
+        lines += [Line(f"up to {text} it need not wait") for text in amounts_of(above, asset, terms.names)]
+    return lines
+
+
+def circuit_breaker(terms: Terms) -> list[Line]:
+    """Describe how many refusals and failures freeze the agent."""
+    minutes, refused, failed = (terms.number(name) for name in ("minutes", "refused", "failed"))
+    window = "" if minutes is None else f" within {minutes:,} minutes"
+    lines = [] if refused is None else [Line(f"{refused:,} orders that rules refuse{window} freeze the agent")]
+    return lines if failed is None else [*lines, Line(f"{failed:,} orders that fail{window} freeze the agent")]
+
+
+def external_check(terms: Terms) -> list[Line]:
+    """Describe who is asked about each order, and what becomes of one that nobody answers for."""
+    url, otherwise, seconds = terms.text("url"), terms.text("onFailure", "ask"), terms.number("timeoutSeconds")
+    keys = terms.items("publicKeys", lambda key: isinstance(key, str)) or []
+    lines = [] if url is None else [Line(f"asks {clip(url, _URL_CHARACTERS)} about each order, for {seconds or 3} s")]
+    lines += [Line(f"an answer counts if this key signed it: {clip(key, NAME_CHARACTERS)}") for key in keys]
+    match otherwise:
+        case "ask":
+            return [*lines, Line("without an answer a person must approve")]
+        case "refuse":
+            return [*lines, Line("without an answer it refuses")]
+        case other:
+            return [*lines, Line(f"without an answer it does what this console does not know: {show(other)}", "warn")]
 
 
 def rate_limit(terms: Terms) -> list[Line]:
@@ -74,6 +122,8 @@ def amounts_of(text: str, asset: str | None, names: Names) -> list[str]:
             return [coins(text, SOL)]
         case "bitcoin":
             return [coins(text, BTC)]
+        case "usd":
+            return [coins(text, DOLLARS)]
         case _ if (chain := coin_chain(asset)) is not None:
             return [coins(text, native_coin("evm:native", chain) or EVM)]
         case _:
@@ -107,6 +157,8 @@ def _unit(asset: str | None, names: Names) -> str:
             return "SOL"
         case "bitcoin":
             return "BTC, with the network's fee"
+        case "usd":
+            return "what everything that moves is worth, by the operator's prices"
         case _ if (number := coin_chain(asset)) is not None:
             coin = native_coin("evm:native", number) or EVM
             return f"{coin.symbol} on {chain_shown(str(number))}"

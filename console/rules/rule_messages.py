@@ -1,8 +1,8 @@
 """The terms of a rule about messages, in words. Pure."""
 
 from console.rules.rule_terms import NAME_CHARACTERS, Terms, is_text
-from console.texts.lines import Line
-from console.texts.plain import clip
+from words.texts.lines import Line
+from words.texts.plain import clip
 
 _PATTERN_CHARACTERS = 1_024
 _WALLETS = {"siweDomains": "its EVM wallet", "siwsDomains": "its Solana wallet"}

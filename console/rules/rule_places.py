@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from console.rules.rule_terms import NAME_CHARACTERS, Terms, is_number, is_text
-from console.texts.chains import CHAINS, bitcoin_network
-from console.texts.lines import Line
-from console.texts.plain import clip
+from words.texts.chains import CHAINS, bitcoin_network
+from words.texts.lines import Line
+from words.texts.plain import clip
 
 _DAYS: Final = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
 _LAST_START, _LAST_END = 23, 24
@@ -27,8 +27,20 @@ def approved_addresses(terms: Terms) -> list[Line]:
     return lines + [Line(f"  {terms.names.address(address)}") for address in listed or ()]
 
 
+def new_recipient(terms: Terms) -> list[Line]:
+    """Describe who is paid, allowed to spend or called without a person."""
+    known = terms.items("known", is_text)
+    lines = [
+        Line("a person must approve the first order that pays, allows to spend, or calls an address on a chain"),
+        Line("and each that moves an NFT, or that cannot be read"),
+    ]
+    if known:
+        lines.append(Line("from the beginning, no approval is needed by this rule for:"))
+    return lines + [Line(f"  {terms.names.address(address)}") for address in known or ()]
+
+
 def time_window(terms: Terms) -> list[Line]:
-    """At which hours and on which days."""
+    """At which hours, on which days, from when and until when."""
     hours, days = terms.items("allowedHours", _is_span), terms.items("allowedDays", _is_day)
     zone = terms.text("timezone", "UTC")
     # Monday first, as a week is read; the hours are compared on the day that it is then.
@@ -38,7 +50,12 @@ def time_window(terms: Terms) -> list[Line]:
         lines.append(Line(f"hours: {', '.join(map(_span, hours)) if hours else 'any'}"))
     if not terms.unread("allowedDays"):
         lines.append(Line(f"days: {', '.join(named) or 'any'}"))
-    return lines if zone is None else [*lines, Line(f"on the clocks of {clip(zone, NAME_CHARACTERS)}")]
+    if zone is not None:
+        lines.append(Line(f"on the clocks of {clip(zone, NAME_CHARACTERS)}"))
+    for field, said in (("notBefore", "nothing is signed before"), ("notAfter", "nothing is signed any more from")):
+        if (when := terms.text(field)) is not None:
+            lines.append(Line(f"{said} {clip(when, NAME_CHARACTERS)}"))
+    return lines
 
 
 def allowed_chains(terms: Terms) -> list[Line]:

@@ -5,8 +5,8 @@ from typing import Any, Final
 from console.approver.matter import group_digits
 from console.rules.rule_limits import amounts_of
 from console.rules.rule_terms import NAME_CHARACTERS, Terms, is_text
-from console.texts.lines import Line
-from console.texts.plain import clip
+from words.texts.lines import Line
+from words.texts.plain import clip
 
 _FIELDS: Final = {"userId", "keys"}
 _NATIVES: Final = ""

@@ -9,10 +9,10 @@ from typing import Any, Final
 
 import msgspec
 
-from console.texts.amounts import whole
-from console.texts.lines import Line
-from console.texts.plain import clip
-from console.wire.shapes import TokenFunds
+from words.shapes import TokenFunds
+from words.texts.amounts import whole
+from words.texts.lines import Line
+from words.texts.plain import clip
 
 _VALUE_CHARACTERS: Final = 2_000
 NAME_CHARACTERS: Final = 200

@@ -9,14 +9,21 @@ from typing import Any, Final
 import msgspec
 
 from console.rules.rule_contracts import contract_allowlist
-from console.rules.rule_limits import auto_approve_threshold, rate_limit, spending_limit
+from console.rules.rule_limits import (
+    auto_approve_threshold,
+    circuit_breaker,
+    delay,
+    external_check,
+    rate_limit,
+    spending_limit,
+)
 from console.rules.rule_messages import message_allowlist
-from console.rules.rule_places import allowed_chains, approved_addresses, time_window
+from console.rules.rule_places import allowed_chains, approved_addresses, new_recipient, time_window
 from console.rules.rule_quorum import approval_quorum
 from console.rules.rule_terms import Names, Terms
-from console.texts.lines import Heading, Line
-from console.texts.plain import clip
-from console.wire.shapes import PolicyRule
+from words.shapes import PolicyRule
+from words.texts.lines import Heading, Line
+from words.texts.plain import clip
 
 KINDS: Final[Mapping[str, tuple[str, Callable[[Terms], list[Line]]]]] = {
     "spending-limit": ("Spending limit", spending_limit),
@@ -28,9 +35,15 @@ KINDS: Final[Mapping[str, tuple[str, Callable[[Terms], list[Line]]]]] = {
     "approval-quorum": ("Votes of named people", approval_quorum),
     "message-allowlist": ("Messages", message_allowlist),
     "contract-allowlist": ("Contracts that may be called", contract_allowlist),
+    "new-recipient": ("New recipients", new_recipient),
+    "delay": ("Delay", delay),
+    "circuit-breaker": ("Circuit breaker", circuit_breaker),
+    "external-check": ("External check", external_check),
 }
-_SOFT: Final = frozenset({"auto-approve-threshold", "approval-quorum", "message-allowlist"})
-_COVERING: Final = frozenset({"spending-limit", "auto-approve-threshold"})
+_SOFT: Final = frozenset(
+    {"auto-approve-threshold", "approval-quorum", "message-allowlist", "new-recipient", "delay", "circuit-breaker"}
+)
+COVERING: Final = frozenset({"spending-limit", "auto-approve-threshold"})
 _NAME_CHARACTERS: Final = 64
 _RAW_CHARACTERS: Final = 4_000
 
@@ -51,6 +64,8 @@ def rule_in_words(rule: PolicyRule, names: Names, place: int) -> list[Line]:
     head = Heading(text) if rule.enabled else Line(text, "quiet")
     terms = Terms(rule.config, names)
     lines = said(terms) if said else [Line("unknown type of rule", "warn")]
+    if (until := terms.text("until")) is not None:
+        lines.append(Line(f"ends at {clip(until, _NAME_CHARACTERS)}; after that it lets nothing pass by itself"))
     said_all = [*lines, *terms.rest()]
     return [head, *(Line(f"   {line.text}", line.tone if rule.enabled else "quiet") for line in said_all)]
 
@@ -62,11 +77,15 @@ def meaning(rules: Sequence[PolicyRule]) -> list[Line]:
         what = "All of its rules are disabled" if rules else "It has no rules"
         free = "every order of this agent is signed without approval"
         return [Line(f"{what}: {free}, unless the service is configured to refuse agents without rules.", "bad")]
-    if any(rule.type in _COVERING for rule in enabled):
+    if any(rule.type in COVERING for rule in enabled):
         rest = "Orders that no limit or threshold covers, such as another token, need approval"
         return [Line(f"{rest}, unless the tenant allows or refuses them.", "quiet")]
     if any(rule.type == "approval-quorum" for rule in enabled):
         return [Line("Orders that need votes wait until enough of the named people have voted.", "quiet")]
+    if any(rule.type == "new-recipient" for rule in enabled):
+        return [Line("No rule limits amounts: any amount goes to a recipient that is known.", "warn")]
+    if any(rule.type == "delay" for rule in enabled):
+        return [Line("No rule limits amounts: what nobody denies in time is signed.", "warn")]
     if any(rule.type == "approved-addresses" for rule in enabled):
         passed = "orders that pass these rules are signed; only typed data of an unknown kind needs approval"
         return [Line(f"No rule limits amounts: {passed}.", "warn")]
@@ -78,7 +97,9 @@ def _weight(rule: PolicyRule) -> str:
         return "DISABLED, not evaluated"
     if rule.type not in KINDS:
         return "enabled, effect unknown to this console"
-    asks = "asks named people" if rule.type == "approval-quorum" else "asks a person"
+    asks = {"approval-quorum": "asks named people", "delay": "waits", "circuit-breaker": "freezes"}.get(
+        rule.type, "asks a person"
+    )
     return f"enabled, soft: {asks}" if rule.type in _SOFT else "enabled, hard: refuses"
 
 

@@ -6,9 +6,9 @@ from typing import Any, Final
 
 import msgspec
 
-from console.texts.amounts import coins
-from console.texts.chains import CHAINS, Coin
-from console.texts.chains import EVM as EVM_COINS
+from words.texts.amounts import coins
+from words.texts.chains import CHAINS, Coin
+from words.texts.chains import EVM as EVM_COINS
 
 EVM, TYPED_DATA, MESSAGE, SOLANA, BITCOIN = "evm", "typed_data", "message", "solana", "bitcoin"
 # The API's name of a field, and the input it belongs to.

@@ -8,13 +8,13 @@ from textual.containers import Horizontal
 
 from console.agents.accounts_in_words import families_of, in_full, name_of
 from console.screens.page import Page
-from console.texts.fields import pluralize
-from console.texts.lines import Line
 from console.widgets.agent_pane import AgentPane
 from console.widgets.listing import Column, Listing
 from console.widgets.plain_text import PlainText
 from console.wire.failures import Answered
 from console.wire.shapes_accounts import AccountBalance, AccountPage, DigitalAssetAccount
+from words.texts.fields import pluralize
+from words.texts.lines import Line
 
 _PAGE: Final = 100
 _EMPTY: Final = "No accounts."

@@ -14,13 +14,13 @@ from console.dialogs.freeze import Freeze, FreezeTenant, Unfreeze, UnfreezeTenan
 from console.screens.accounts import Accounts
 from console.screens.by_agent import ByAgent
 from console.screens.signers import Signers
-from console.texts.lines import Line
-from console.texts.moments import ago, moment
 from console.widgets.agent_list import AgentList
 from console.widgets.agent_pane import AgentPane
 from console.widgets.listing import Cell, Column
-from console.wire.shapes import Agent
 from console.wire.shapes_agents import Frozen
+from words.shapes import Agent
+from words.texts.lines import Line
+from words.texts.moments import ago, moment
 
 _SIGN_IN: Final = "Unfreezing requires a signed-in person; you use the tenant key. Press i to sign in."
 

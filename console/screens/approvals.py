@@ -13,7 +13,6 @@ from console.dialogs.batch import BatchDecision
 from console.dialogs.deciding import Approve, Deny
 from console.dialogs.filter_queue import FilterQueue
 from console.dialogs.vote import Vote
-from console.orders.votes import count, why_no_vote
 from console.queue import batch
 from console.queue.decisions import Way, why_not
 from console.queue.history import History
@@ -25,7 +24,8 @@ from console.widgets.listing import Listing
 from console.widgets.order_pane import OrderPane
 from console.widgets.queue_list import QueueList
 from console.widgets.shown_item import ShownItem
-from console.wire.shapes import Approval, Votes
+from words.orders.votes import count, why_no_vote
+from words.shapes import Approval, Votes
 
 
 class Approvals(Page):

@@ -10,12 +10,12 @@ from textual.screen import ModalScreen
 from console.application import Application
 from console.dialogs.approver_key import COMPARE, EnrolKey, RevokeKey, key_lines
 from console.dialogs.shown import Shown
-from console.tasks import work
-from console.texts.moments import ago, moment
 from console.widgets.listing import Cell, Column, Listing
 from console.widgets.plain_text import PlainText
 from console.wire.failures import Failure
 from console.wire.shapes_votes import ApproverKey
+from console.work import work
+from words.texts.moments import ago, moment
 
 
 class ApproverKeys(ModalScreen[None]):

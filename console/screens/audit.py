@@ -7,14 +7,14 @@ from textual.binding import Binding, BindingType
 from textual.containers import Container, VerticalScroll
 
 from console.screens.guarded import GuardedPage
-from console.texts import filters
-from console.texts.fields import pluralize
-from console.texts.moments import moment
 from console.widgets.filter_line import FilterLine
 from console.widgets.listing import Column, Listing
 from console.widgets.plain_text import PlainText
 from console.wire.failures import Answered, Forbidden
 from console.wire.shapes_audit import AuditEvent, AuditPage, in_full
+from words.texts import filters
+from words.texts.fields import pluralize
+from words.texts.moments import moment
 
 PAGE = 100
 AHEAD = 30

@@ -4,11 +4,11 @@ from abc import abstractmethod
 
 from console.agents.agent_pages import AllAgents, all_agents
 from console.screens.page import Page
-from console.tasks import work
 from console.widgets.agent_list import AgentList
 from console.wire.failures import SignedOut
 from console.wire.kept import Kept
-from console.wire.shapes import Agent
+from console.work import work
+from words.shapes import Agent
 
 
 class ByAgent[Seen](Page):

@@ -8,9 +8,9 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 
 from console.screens.page import Page
-from console.tasks import work
 from console.widgets.session_needed import SessionNeeded
 from console.wire.failures import Failure, Forbidden, MfaRequired
+from console.work import work
 
 
 class GuardedPage(Page):

@@ -10,11 +10,11 @@ from textual.screen import ModalScreen
 
 from console.dialogs.ask import Ask
 from console.dialogs.careful import Careful
-from console.texts.fields import Field
 from console.widgets.field_rows import FieldRows
 from console.widgets.heading import PLACES
 from console.widgets.listing import Listing
 from console.widgets.plain_text import PlainText
+from words.texts.fields import Field
 
 WORDS = (
     ("pending", "waiting for a decision; not signed unless a person approves"),

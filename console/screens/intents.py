@@ -15,16 +15,16 @@ from console.intents.in_words import OPEN, POLICY, in_full, proposer_of, state_o
 from console.orders.address_book import book_of
 from console.rules.rule_terms import Names
 from console.screens.page import Page
-from console.tasks import work
-from console.texts.fields import pluralize
-from console.texts.lines import Line
-from console.texts.moments import ago, moment, span
 from console.widgets.agent_pane import AgentPane
 from console.widgets.listing import Cell, Column, Listing
 from console.widgets.plain_text import PlainText
 from console.wire.failures import Answered, Failure
-from console.wire.shapes import PolicyRule
 from console.wire.shapes_intents import Intent, IntentPage
+from console.work import work
+from words.shapes import PolicyRule
+from words.texts.fields import pluralize
+from words.texts.lines import Line
+from words.texts.moments import ago, moment, span
 
 # So many of one state; who has more decides over these first.
 MOST: Final = 100

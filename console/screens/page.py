@@ -10,12 +10,12 @@ from textual.screen import Screen
 from textual.worker import Worker
 
 from console.application import Application
-from console.tasks import work
 from console.widgets.banner import Banner
 from console.widgets.heading import Heading, Navigation
 from console.widgets.key_line import KeyLine
 from console.widgets.too_small import HEIGHTS, WIDTHS, TooSmall, fit
 from console.wire.failures import Away, Failure, Faulty, Malformed, TooFast
+from console.work import work
 
 
 class Page(Screen[None]):

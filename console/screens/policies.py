@@ -14,12 +14,12 @@ from console.orders.address_book import book_of
 from console.rules.rule_terms import Names
 from console.rules.rules_in_words import rules_in_words
 from console.screens.by_agent import ByAgent
-from console.texts.lines import Heading, Line
-from console.texts.plain import clip
 from console.widgets.agent_list import AgentList
 from console.widgets.agent_pane import AgentPane
 from console.widgets.listing import Cell, Column
-from console.wire.shapes import Agent, PolicyRule
+from words.shapes import Agent, PolicyRule
+from words.texts.lines import Heading, Line
+from words.texts.plain import clip
 
 
 @dataclass(frozen=True)

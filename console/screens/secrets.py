@@ -1,4 +1,4 @@
-"""Secrets and credential routes: what is known of them, which is never a value."""
+"""Secrets, credential and payment routes: what is known of them, which is never a value."""
 
 from typing import ClassVar
 
@@ -8,26 +8,30 @@ from textual.binding import Binding, BindingType
 from console.dialogs.explain import Explain, Request
 from console.dialogs.shown import Shown
 from console.screens.page import Page
-from console.texts.fields import Field
-from console.texts.moments import ago, clock, moment
-from console.texts.plain import clip
 from console.widgets.listing import Column, Listing
 from console.widgets.plain_text import PlainText
+from console.wire.api_client import Page as Listed
 from console.wire.shapes_secrets import (
     CredentialRoute,
     Explanation,
+    PaymentRoute,
     Secret,
     expiry,
     explanation_in_lines,
     injection,
+    most_per_call,
+    payees,
     target,
 )
+from words.texts.fields import Field
+from words.texts.moments import ago, clock, moment
+from words.texts.plain import clip
 
 NEVER_SHOWN = "Values are sealed and cannot be displayed. Only the proxy puts them into requests."
 
 
 class Secrets(Page):
-    """Secrets above, routes below; tab moves between them."""
+    """Secrets above, routes below, those that pay last, if there are any; tab moves between them."""
 
     PLACE = "secrets"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -67,6 +71,19 @@ class Secrets(Page):
             empty="No credential routes: the proxy forwards nothing.",
             id="routes",
         )
+        yield PlainText("", id="payment-routes-caption", classes="caption")
+        yield Listing[PaymentRoute](
+            [
+                Column("Paid request", target, 20, 3),
+                Column("One call at most", lambda one: "; ".join(most_per_call(one)), 16, 3),
+                Column("Pays to", payees, 10, 2),
+                Column("Priority", lambda one: f"{one.priority:,}", 8, right=True),
+                Column("State", lambda one: "enabled" if one.enabled else ("disabled", "warn"), 8),
+            ],
+            lambda one: one.id,
+            empty="No payment routes: the proxy pays for nothing.",
+            id="payment-routes",
+        )
 
     async def load(self) -> None:
         secrets = await self.app.client.get_page("/secrets", Secret)
@@ -75,12 +92,18 @@ class Secrets(Page):
         self._secrets.show(secrets.items)
         # In the order in which the proxy tries them: the highest priority, then the oldest, which comes last.
         self._routes.show(sorted(routes.items, key=lambda one: one.priority)[::-1])
-        most = "" if len(routes.items) == routes.total else f"; the newest {len(routes.items):,} of {routes.total:,}"
-        self.query_one("#routes-caption", PlainText).update(f"Credential routes, in evaluation order{most}")
+        self.query_one("#routes-caption", PlainText).update(f"Credential routes, in evaluation order{_most(routes)}")
+        paying = await self.app.client.get_page("/payment-routes", PaymentRoute)
+        self._payment_routes.show(sorted(paying.items, key=lambda one: one.priority)[::-1])
+        caption = self.query_one("#payment-routes-caption", PlainText)
+        caption.update(f"Payment routes, in evaluation order{_most(paying)}")
+        caption.display = self._payment_routes.display = bool(paying.items)
 
     def on_listing_chosen(self, event: Listing.Chosen) -> None:
         if isinstance(event.row, Secret):
             self.app.push_screen(Shown("Secret", self._secret_text(event.row)))
+        elif isinstance(event.row, PaymentRoute):
+            self.app.push_screen(Shown("Payment route", _payment_route_text(event.row)))
         else:
             self.app.push_screen(Shown("Credential route", self._route_text(event.row)))
 
@@ -132,9 +155,34 @@ class Secrets(Page):
         return ago(moment(text), self.app.now())
 
     @property
+    def _payment_routes(self) -> Listing[PaymentRoute]:
+        return self.query_one("#payment-routes", Listing)
+
+    @property
     def _secrets(self) -> Listing[Secret]:
         return self.query_one("#secrets", Listing)
 
     @property
     def _routes(self) -> Listing[CredentialRoute]:
         return self.query_one("#routes", Listing)
+
+
+def _most(page: Listed[CredentialRoute] | Listed[PaymentRoute]) -> str:
+    return "" if len(page.items) == page.total else f"; the newest {len(page.items):,} of {page.total:,}"
+
+
+def _payment_route_text(route: PaymentRoute) -> list[Field]:
+    return [
+        ("Host", route.host_pattern),
+        ("Path", route.path_pattern),
+        ("Method", "any" if route.method == "*" else route.method),
+        *(("One call at most", most) for most in most_per_call(route)),
+        *(("Pays to", address) for address in route.pay_to),
+        ("Others", "anybody" if route.allow_unknown_pay_to else "whom a rule of the agent names"),
+        ("Schemes", ", ".join(route.schemes)),
+        ("Agents", ", ".join(route.agents) or "all"),
+        ("Priority", f"{route.priority:,}"),
+        ("State", "enabled" if route.enabled else "disabled"),
+        ("Made", clock(moment(route.created_at))),
+        ("Id", route.id),
+    ]

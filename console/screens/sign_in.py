@@ -13,13 +13,13 @@ from console.application import Application
 from console.dialogs.closing import Closing
 from console.entry.device_flow import DeviceCode, Ended
 from console.entry.sign_in_flow import SignedIn, SignInFlow, TenantUnknown, Way
-from console.texts.moments import span
 from console.widgets.heading import Heading
 from console.widgets.plain_text import PlainText
 from console.widgets.qr import Qr
 from console.wire.api_client import ApiClient
 from console.wire.connections import is_loopback
 from console.wire.failures import Failure
+from words.texts.moments import span
 
 # Beside a QR code the words keep so many cells; above and below it there are a heading and a footer.
 _WORDS_CELLS: Final = 44

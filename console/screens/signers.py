@@ -10,11 +10,11 @@ from console.agents.signers_in_words import in_full, key_of, kind_of, name_of, p
 from console.dialogs.change_signer import Act, ChangeSigner
 from console.dialogs.shown import Shown
 from console.screens.guarded import GuardedPage
-from console.texts.fields import pluralize
 from console.widgets.listing import Cell, Column, Listing
 from console.widgets.plain_text import PlainText
-from console.wire.shapes import Agent, PolicyRule
 from console.wire.shapes_signers import KeyQuorum, Named, Signer
+from words.shapes import Agent, PolicyRule
+from words.texts.fields import pluralize
 
 _EMPTY: Final = "This agent has no signers. The API makes them: POST /agents/:agentId/signers"
 

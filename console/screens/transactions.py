@@ -10,20 +10,20 @@ from textual.containers import Container
 from console.dialogs.choose_agent import ChooseAgent
 from console.orders.address_book import book_of
 from console.orders.merged import Merged
-from console.orders.order import Known, of_transaction
-from console.orders.outcome_lines import state
 from console.orders.transaction_filters import HINT, fields
-from console.orders.words import summary
 from console.screens.page import Page
-from console.texts.chains import chain_of
-from console.texts.moments import ago, moment
-from console.texts.plain import short
 from console.widgets.filter_line import FilterLine
 from console.widgets.listing import Cell, Column, Listing
 from console.widgets.plain_text import PlainText
 from console.widgets.transaction_pane import TransactionPane
 from console.wire.failures import Answered
-from console.wire.shapes import Transaction, TransactionPage
+from words.orders.order import Known, of_transaction
+from words.orders.outcome_lines import state
+from words.orders.words import summary
+from words.shapes import Transaction, TransactionPage
+from words.texts.chains import chain_of
+from words.texts.moments import ago, moment
+from words.texts.plain import short
 
 PAGE: Final = 50
 AHEAD: Final = 20

@@ -8,10 +8,6 @@ from textual.binding import Binding, BindingType
 from console.dialogs.send_again import Replay, Retry
 from console.dialogs.shown import Shown
 from console.screens.guarded import GuardedPage
-from console.texts import filters
-from console.texts.fields import pluralize
-from console.texts.moments import ago, moment
-from console.texts.plain import short
 from console.widgets.filter_line import FilterLine
 from console.widgets.listing import Column, Listing
 from console.widgets.plain_text import PlainText
@@ -25,6 +21,10 @@ from console.wire.shapes_webhooks import (
     endpoint_text,
     pause,
 )
+from words.texts import filters
+from words.texts.fields import pluralize
+from words.texts.moments import ago, moment
+from words.texts.plain import short
 
 # The list's own line for nothing needs more room than a list without rows takes.
 NO_ENDPOINTS = "No endpoints: no events are delivered. Create one with POST /webhooks."

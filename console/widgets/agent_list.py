@@ -14,7 +14,7 @@ from console.agents.agent_order import ORDERS, search, sort
 from console.application import Application
 from console.widgets.listing import Column, Listing
 from console.widgets.plain_text import PlainText
-from console.wire.shapes import Agent
+from words.shapes import Agent
 
 
 class AgentList(Vertical):

@@ -6,8 +6,8 @@ from typing import Any
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 
-from console.texts.lines import Line
 from console.widgets.line_view import LineView
+from words.texts.lines import Line
 
 
 class AgentPane(VerticalScroll, can_focus=True):

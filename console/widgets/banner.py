@@ -5,8 +5,8 @@ from datetime import datetime, timedelta
 from textual.reactive import reactive
 
 from console.application import Application
-from console.texts.moments import span
 from console.widgets.plain_text import PlainText
+from words.texts.moments import span
 
 # Younger than this nobody calls it old.
 _NEW = timedelta(seconds=2)

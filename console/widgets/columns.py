@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from rich.cells import cell_len, set_cell_size
 
-from console.texts.lines import Tone
-from console.texts.plain import ELLIPSIS
+from words.texts.lines import Tone
+from words.texts.plain import ELLIPSIS
 
 GAP = 2
 _LEAST = 4

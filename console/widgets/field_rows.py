@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
-from console.texts.fields import Field
 from console.widgets.plain_text import PlainText
+from words.texts.fields import Field
 
 
 class FieldRows(Vertical):

@@ -8,8 +8,8 @@ from textual.containers import Vertical
 from textual.message import Message
 from textual.widgets import Input
 
-from console.texts import filters
 from console.widgets.plain_text import PlainText
+from words.texts import filters
 
 
 class FilterLine(Vertical):

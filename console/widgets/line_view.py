@@ -13,7 +13,7 @@ from textual.geometry import Size
 from textual.style import Style
 from textual.widget import Widget
 
-from console.texts.lines import Heading, Line
+from words.texts.lines import Heading, Line
 
 _HANGING = 2
 # A blank in front of a continued line leaves too little room in a column narrower than this.

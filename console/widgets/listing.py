@@ -1,7 +1,7 @@
 """A list of things in columns that draws only the lines one sees, so that ten thousand scroll like ten.
 
 Its cursor stays on a thing, not on a line number: what appears or goes above it moves neither the cursor nor the line
-it is on. Decision 0034 says why it is not Textual's own table.
+it is on. docs/console.md says why it is not Textual's own table.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,8 +16,8 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from console.texts.lines import Tone
 from console.widgets.columns import GAP, WIDE, Cell, Column, fit, fitting, widths
+from words.texts.lines import Tone
 
 __all__ = ["WIDE", "Cell", "Column", "Listing"]
 

@@ -5,15 +5,10 @@ from typing import Any
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 
-from console.orders.before import before
-from console.orders.details import details
-from console.orders.limits import limits
-from console.orders.order import Known, Order
-from console.orders.results import results
-from console.orders.votes import votes_section
-from console.orders.words import essentials
-from console.texts.lines import Heading, Line
 from console.widgets.line_view import LineView
+from words.orders.order import Known, Order
+from words.orders.sections import sections
+from words.texts.lines import Line
 
 
 class OrderPane(VerticalScroll, can_focus=True):
@@ -55,36 +50,6 @@ class OrderPane(VerticalScroll, can_focus=True):
             # The line under one's eyes stays where it is, whatever came to stand above it.
             found = min((at for at, one in enumerate(lines.said) if one == reading), key=lambda at: abs(at - place))
             self.call_after_refresh(self.scroll_to, y=lines.line_of(found) + below, animate=False)
-
-
-def sections(
-    order: Order, known: Known | None, *, outcome: list[Line] | None = None, me: str | None = None
-) -> list[Line]:
-    """All that is known of an order, section by section; `me` is the person who reads it."""
-    found = known or Known()
-    said = [Heading("What it does"), *essentials(order, found)]
-    if outcome:
-        said += [Line(""), Heading("Outcome"), *outcome]
-    said += [*votes_section(order.votes, me), Line(""), Heading("Rules"), *rules(order, found)]
-    if known is None:
-        return [*said, Line(""), Line("Loading context…", "quiet")]
-    said += [Line(""), Heading("Limits"), *(limits(order, found) or [Line("No rolling limit of this agent is known.")])]
-    said += [Line(""), Heading("Before"), *before(order, found)]
-    said += [Line(""), Heading("Details"), *details(order, found)]
-    return said
-
-
-def rules(order: Order, known: Known) -> list[Line]:
-    """Describe the result of each rule."""
-    if not order.policy_results:
-        return [Line("No rule results.", "warn")]
-    # An item of the queue was never refused by a rule, whatever a person made of it.
-    return results(
-        order.policy_results,
-        refused=order.status == "rejected" and not order.digest,
-        chain_id=order.chain_id,
-        own=known.own_rules,
-    )
 
 
 def _sections(order: Order | None, known: Known | None, outcome: list[Line], me: str | None) -> list[Line]:

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from console.queue.queue import Item
-from console.texts.chains import chain_of
-from console.texts.lines import Tone
-from console.texts.moments import ago, span
 from console.widgets.listing import Cell, Column
+from words.texts.chains import chain_of
+from words.texts.lines import Tone
+from words.texts.moments import ago, span
 
 # From here on the time that is left is worth a second look.
 SOON = timedelta(minutes=10)

@@ -9,16 +9,16 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 
 from console.application import Application
-from console.orders.order import Known, of_approval
 from console.orders.order_context import fetch_context
 from console.queue.context_cache import ContextCache
 from console.queue.decisions import find_outcome
 from console.queue.queue import SAID, Item
-from console.texts.lines import Line
-from console.texts.moments import span
 from console.widgets.order_pane import OrderPane
 from console.widgets.plain_text import PlainText
 from console.wire.failures import Failure
+from words.orders.order import Known, of_approval
+from words.texts.lines import Line
+from words.texts.moments import span
 
 
 class ShownItem(Vertical):

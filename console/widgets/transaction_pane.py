@@ -5,13 +5,13 @@ from typing import Any
 from textual.timer import Timer
 
 from console.application import Application
-from console.orders.order import Known, of_transaction
 from console.orders.order_context import fetch_context
-from console.orders.outcome_lines import outcome_lines
-from console.tasks import work
 from console.widgets.order_pane import OrderPane
 from console.wire.failures import Failure
-from console.wire.shapes import Transaction
+from console.work import work
+from words.orders.order import Known, of_transaction
+from words.orders.outcome_lines import outcome_lines
+from words.shapes import Transaction
 
 
 class TransactionPane(OrderPane):

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import msgspec
 
-from console.texts.plain import clip, harmless
 from console.wire.failures import AnswerLost, Away, Failure, Malformed, failure_of
+from words.texts.plain import clip, harmless
 
 _SENTENCE_CHARACTERS: Final = 500
 _REQUEST_ID_CHARACTERS: Final = 128
@@ -57,7 +57,7 @@ def data_of(answer: Answer) -> Any:
     )
 
 
-def typed[Shape](data: Any, shape: type[Shape]) -> Shape:
+def convert[Shape](data: Any, shape: type[Shape]) -> Shape:
     """Data as what it should be; raises Malformed where it is something else."""
     try:
         return msgspec.convert(data, shape)
@@ -80,6 +80,11 @@ def cursor_of(headers: Mapping[str, str]) -> str | None:
     """Return the cursor of the next page; None where there is none."""
     cursor = headers.get("X-Next-Cursor", "")
     return cursor if 0 < len(cursor) <= _CURSOR_CHARACTERS and cursor.isascii() and cursor.isprintable() else None
+
+
+def next_offset_of(headers: Mapping[str, str]) -> int | None:
+    """Return where the next page begins in a list without cursors; None where there is none."""
+    return _number(headers.get("X-Next-Offset", ""), 0) or None
 
 
 def wait_of(headers: Mapping[str, str]) -> int:

@@ -14,14 +14,24 @@ from typing import Any, Final
 import httpx
 import msgspec
 
-from console.texts.moments import local_now
-from console.wire.answers import FURTHEST_CLOCK, Answer, ahead_of, cursor_of, data_of, is_least, total_of, typed
+from console.wire.answers import (
+    FURTHEST_CLOCK,
+    Answer,
+    ahead_of,
+    convert,
+    cursor_of,
+    data_of,
+    is_least,
+    next_offset_of,
+    total_of,
+)
 from console.wire.connections import Connections, is_loopback
 from console.wire.credentials import Credential, Session
 from console.wire.event_stream import Event, EventReader
 from console.wire.failures import AnswerLost, Away, Malformed, Patience, ReadOnly, SignedOut
 from console.wire.signing import RequestSigner
 from console.wire.tokens import Tokens
+from words.texts.moments import local_now
 
 __all__ = ["ApiClient", "Event", "Page", "SignedIn", "new_key"]
 
@@ -38,12 +48,16 @@ _CONNECTIONS: Final = httpx.Limits(max_connections=8, max_keepalive_connections=
 
 @dataclass(frozen=True)
 class Page[Item]:
-    """Some items of a list, how many there are in all (or at least), and where the next ones begin."""
+    """Some items of a list, how many there are in all (or at least), and where the next ones begin.
+
+    A list has cursors, or else offsets.
+    """
 
     items: list[Item]
     total: int
     at_least: bool = False
     cursor: str | None = None
+    next_offset: int | None = None
 
 
 class ApiClient:
@@ -55,11 +69,14 @@ class ApiClient:
         credential: Credential | None = None,
         *,
         read_only: bool = False,
+        exact: bool = False,
         patience: Patience | None = None,
     ) -> None:
         self.url = url
         self.credential = credential
         self.read_only = read_only
+        # Texts as they were sent, for what shows none of them; sentences of refusals are harmless all the same.
+        self.exact = exact
         self.patience = patience or Patience()
         # For deployments that want what changes something to be signed.
         self.signer: RequestSigner | None = None
@@ -103,16 +120,17 @@ class ApiClient:
 
     async def get[Shape](self, path: str, shape: type[Shape], **query: Any) -> Shape:
         """Ask for one thing."""
-        return (await self._asked("GET", path, shape, query=query))[0]
+        return (await self._ask("GET", path, shape, query=query))[0]
 
     async def get_exact[Shape](self, path: str, shape: type[Shape]) -> Shape:
         """Ask for one thing with its texts exactly as they were sent: to compute with, never to be shown."""
-        return (await self._asked("GET", path, shape, exact=True))[0]
+        return (await self._ask("GET", path, shape, exact=True))[0]
 
     async def get_page[Shape](self, path: str, shape: type[Shape], **query: Any) -> Page[Shape]:
         """Ask for some of a list."""
-        items, headers = await self._asked("GET", path, list[shape], query=query)  # type: ignore[valid-type]
-        return Page(items, total_of(headers, len(items)), is_least(headers), cursor_of(headers))
+        items, headers = await self._ask("GET", path, list[shape], query=query)  # type: ignore[valid-type]
+        total, offset = total_of(headers, len(items)), next_offset_of(headers)
+        return Page(items, total, is_least(headers), cursor_of(headers), offset)
 
     async def send[Shape](
         self, method: str, path: str, shape: type[Shape], body: Any = None, *, key: str | None = None
@@ -124,12 +142,13 @@ class ApiClient:
             "Idempotency-Key": key or new_key(),
             "X-Service-Request-Timestamp": str(int(self.now().timestamp())),
         }
-        return (await self._asked(method, path, shape, body={} if body is None else body, headers=headers))[0]
+        return (await self._ask(method, path, shape, body={} if body is None else body, headers=headers))[0]
 
-    async def events(self, last_id: str | None = None) -> AsyncGenerator[Event]:
+    async def events(self, last_id: str | None = None, *, follow: bool = True) -> AsyncGenerator[Event]:
         """Listen to the tenant's events, from after `last_id` or from now on, until the connection ends.
 
-        The first event, named `open`, only says that the stream is there.
+        The first event, named `open`, only says that the stream is there. Without `follow` it ends with the last event
+        that there is.
         """
         credential = self.credential
         if credential is not None:
@@ -138,7 +157,7 @@ class ApiClient:
             who = _who(credential)
             try:
                 # Closed here and not some time later, or the connection would stay open.
-                async with aclosing(self._events(last_id, who)) as found:
+                async with aclosing(self._events(last_id, who, follow=follow)) as found:
                     async for event in found:
                         yield event
                     return
@@ -175,12 +194,13 @@ class ApiClient:
             await credential.advance(ask)
         return answers[-1].recovery_codes or []
 
-    async def _events(self, last_id: str | None, who: dict[str, str]) -> AsyncGenerator[Event]:
+    async def _events(self, last_id: str | None, who: dict[str, str], *, follow: bool) -> AsyncGenerator[Event]:
         headers = {"Accept": "text/event-stream"} | ({"Last-Event-ID": last_id} if last_id else {}) | who
         timeout = httpx.Timeout(self.patience.stream_silence, connect=self.patience.connect)
         reader = EventReader(last_id or "")
         try:
-            async with self._http.stream("GET", "/events", headers=headers, timeout=timeout) as answer:
+            path = "/events" if follow else "/events?follow=false"
+            async with self._http.stream("GET", path, headers=headers, timeout=timeout) as answer:
                 if answer.status_code != 200 or not answer.headers.get("Content-Type", "").startswith(
                     "text/event-stream"
                 ):
@@ -195,7 +215,7 @@ class ApiClient:
         except httpx.HTTPError as problem:
             raise Away(f"The event stream from {self.url} broke off ({type(problem).__name__}).") from None
 
-    async def _asked[Shape](  # noqa: PLR0913 - everything that a request is
+    async def _ask[Shape](  # noqa: PLR0913 - everything that a request is
         self,
         method: str,
         path: str,
@@ -207,7 +227,7 @@ class ApiClient:
         exact: bool = False,
     ) -> tuple[Shape, Mapping[str, str]]:
         query = {name: value for name, value in (query or {}).items() if value is not None}
-        request = _Request(method, path, query, body, headers or {}, exact)
+        request = _Request(method, path, query, body, headers or {}, exact or self.exact)
         # A retried request keeps its identity, even if another person signs in meanwhile.
         credential = self.credential
         if credential is not None:
@@ -348,7 +368,7 @@ def new_key() -> str:
 
 
 def _read[Shape](answer: Answer, shape: type[Shape]) -> Shape:
-    return typed(data_of(answer), shape)
+    return convert(data_of(answer), shape)
 
 
 async def _content(answer: httpx.Response) -> bytes:

@@ -6,9 +6,9 @@ from datetime import datetime, timedelta
 from typing import Any, Final, Protocol
 
 from console.tasks import spawn
-from console.texts.moments import local_now
 from console.wire.failures import AnswerLost, Failure, Malformed, SignedOut
 from console.wire.tokens import Tokens, TokenStore
+from words.texts.moments import local_now
 
 Refresh = Callable[[str], Awaitable[Tokens]]
 # Before its end by so much a token is renewed: longer than a request takes.

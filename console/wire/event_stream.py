@@ -5,8 +5,8 @@ from typing import Any, Final
 
 import msgspec
 
-from console.texts.plain import clip, harmless
 from console.wire.failures import Away
+from words.texts.plain import clip, harmless
 
 # The largest event is far smaller; what goes on and on without an end is no stream of events.
 MAX_EVENT_BYTES: Final = 2**20
@@ -17,11 +17,18 @@ _LINE_END: Final = re.compile(rb"\r?\n|\r(?=[^\n])")
 
 
 class Event(msgspec.Struct, frozen=True):
-    """One event of the tenant's stream. One named `place` only says from where to go on."""
+    """One event of the tenant's stream. One named `place` only says from where to go on.
+
+    `data` is harmless, and to be shown; `raw` is the same as it was sent.
+    """
 
     id: str
     name: str
     data: dict[str, Any]
+    raw: bytes = b""
+
+    def __repr__(self) -> str:
+        return f"Event({self.id}, {self.name})"
 
 
 class EventReader:
@@ -56,7 +63,8 @@ class EventReader:
         name, lines = self._name, self._lines
         self._name, self._lines = "message", []
         if lines:
-            return Event(self._last_id, name, _decode(b"\n".join(lines)))
+            raw = b"\n".join(lines)
+            return Event(self._last_id, name, _decode(raw), raw)
         return Event(self._last_id, "place", {}) if self._last_id else None
 
 

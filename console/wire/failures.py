@@ -122,12 +122,12 @@ def failure_of(
     return failure
 
 
-def bug_sentence(problem: BaseException) -> str:
-    """The message about a bug in the console: its kind and place, for developers; never a value."""
+def bug_sentence(problem: BaseException, program: str = "the console") -> str:
+    """The message about a bug in a program: its kind and place, for developers; never a value."""
     while isinstance(problem, BaseExceptionGroup):
         problem = problem.exceptions[0]
     place = problem.__traceback__
     while place is not None and place.tb_next is not None:
         place = place.tb_next
     where = f" at {Path(place.tb_frame.f_code.co_filename).name}:{place.tb_lineno}" if place else ""
-    return f"Internal error of the console ({type(problem).__name__}{where})."
+    return f"Internal error of {program} ({type(problem).__name__}{where})."

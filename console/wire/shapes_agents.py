@@ -2,7 +2,7 @@
 
 import msgspec
 
-from console.wire.shapes import Budget, Dashboard, Effect, PolicyResult
+from words.shapes import Budget, Dashboard, Effect, PolicyResult
 
 
 class RecentTransaction(msgspec.Struct, frozen=True, rename="camel"):

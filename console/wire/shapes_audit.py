@@ -4,9 +4,9 @@ from typing import Any
 
 import msgspec
 
-from console.texts.fields import indent, laid_out
-from console.texts.moments import clock, moment
-from console.texts.plain import clip
+from words.texts.fields import indent, laid_out
+from words.texts.moments import clock, moment
+from words.texts.plain import clip
 
 
 class AuditEvent(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from console.wire.shapes import PolicyResult
+from words.shapes import PolicyResult
 
 
 class Intent(msgspec.Struct, frozen=True, rename="camel", kw_only=True):

@@ -1,4 +1,4 @@
-"""Secrets and credential routes of the API, and the same in words. There is no field for a value. Pure."""
+"""Secrets, credential and payment routes of the API, and the same in words. There is no field for a value. Pure."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -6,8 +6,10 @@ from typing import Final
 
 import msgspec
 
-from console.texts.lines import Tone
-from console.texts.moments import moment, span
+from words.texts.amounts import bad_amount, whole
+from words.texts.lines import Tone
+from words.texts.moments import moment, span
+from words.texts.plain import short
 
 SOON_DAYS: Final = 7
 
@@ -53,6 +55,23 @@ class CredentialRoute(msgspec.Struct, frozen=True, rename="camel", kw_only=True)
     ranges: bool = False
 
 
+class PaymentRoute(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    """A way in which the proxy pays for requests: for which, how much, and to whom."""
+
+    id: str
+    host_pattern: str
+    path_pattern: str
+    method: str
+    priority: int
+    enabled: bool
+    created_at: str
+    max_per_call: dict[str, str]
+    agents: list[str] = []
+    pay_to: list[str] = []
+    schemes: tuple[str, ...] = ("exact",)
+    allow_unknown_pay_to: bool = False
+
+
 class Considered(msgspec.Struct, frozen=True, rename="camel"):
     """One route, and the first thing that speaks against it."""
 
@@ -83,6 +102,7 @@ _PLACES: Final = {
     "body": "body field",
     "json": "place in JSON",
     "text": "placeholder",
+    "awsSigV4": "signature for AWS",
     "none": "nothing",
 }
 REASONS: Final = {
@@ -109,7 +129,7 @@ def expiry(secret: Secret, now: datetime) -> str | tuple[str, Tone]:
     return (left, "warn") if (end - now).days < SOON_DAYS else left
 
 
-def target(route: CredentialRoute) -> str:
+def target(route: CredentialRoute | PaymentRoute) -> str:
     """The requests that a route is for; the method and the agents only where not any will do."""
     method = "" if route.method == "*" else f"{route.method} "
     agents = f" of {', '.join(route.agents)}" if route.agents else ""
@@ -119,7 +139,22 @@ def target(route: CredentialRoute) -> str:
 def injection(route: CredentialRoute | Injection) -> str:
     """Describe where the value goes, and what is written around it."""
     place = _PLACES.get(route.inject_as, route.inject_as)
-    return place if route.inject_as == "none" else f"{place} {route.inject_key}: {route.inject_format}"
+    if route.inject_as in ("none", "awsSigV4"):
+        return f"{place} {route.inject_key}".strip()
+    return f"{place} {route.inject_key}: {route.inject_format}"
+
+
+def most_per_call(route: PaymentRoute) -> list[str]:
+    """The most that one call may cost, by asset, in its smallest unit."""
+    amounts = [(asset, whole(text), text) for asset, text in route.max_per_call.items()]
+    return [f"{bad_amount(text) if amount is None else f'{amount:,}'} of {asset}" for asset, amount, text in amounts]
+
+
+def payees(route: PaymentRoute) -> str | tuple[str, Tone]:
+    """Tell who may be paid; nobody by the route's word alone where it lists nobody."""
+    if route.allow_unknown_pay_to:
+        return "anybody", "warn"
+    return ", ".join(short(one) for one in route.pay_to) or "whom a rule of the agent names"
 
 
 def explanation_in_lines(found: Explanation, routes: Mapping[str, CredentialRoute], names: Mapping[str, str]) -> str:

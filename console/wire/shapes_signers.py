@@ -20,6 +20,8 @@ class Signer(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     permissions: list[str] = []
     policy_ids: list[str] = []
     has_credential: bool = False
+    not_before: str | None = None
+    expires_at: str | None = None
     revoked_at: str | None = None
 
 

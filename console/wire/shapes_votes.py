@@ -2,7 +2,7 @@
 
 import msgspec
 
-from console.wire.shapes import Votes
+from words.shapes import Votes
 
 
 class ApproverKey(msgspec.Struct, frozen=True, rename="camel", kw_only=True):

@@ -5,10 +5,10 @@ from typing import Final
 
 import msgspec
 
-from console.texts.fields import Field
-from console.texts.lines import Tone
-from console.texts.moments import clock, moment, span
-from console.texts.plain import clip
+from words.texts.fields import Field
+from words.texts.lines import Tone
+from words.texts.moments import clock, moment, span
+from words.texts.plain import clip
 
 # The events of orders, for people; others are shown by their names alone.
 _EVENTS: Final = {
@@ -20,6 +20,12 @@ _EVENTS: Final = {
     "tx.failed": "an order failed on the chain",
     "spend.threshold": "a share of a limit was reached",
     "policy.violation": "a rule refused an order",
+    "agent.frozen": "an agent was frozen",
+    "agent.unfrozen": "an agent was unfrozen",
+    "tenant.frozen": "the tenant was frozen",
+    "tenant.unfrozen": "a freeze of the tenant ended",
+    "policies.changed": "rules were changed",
+    "breaker.tripped": "a circuit breaker froze an agent",
     "intent.created": "an intent was proposed",
     "intent.authorized": "an intent was authorised",
     "intent.executed": "an intent was executed",

@@ -1,4 +1,4 @@
-"""Signing what changes something, for deployments that want it. Pure; `docs/request-signature.md` is the law."""
+"""Signing what changes something, for deployments that want it. Pure; `docs/api.md` is the law."""
 
 import hashlib
 import hmac

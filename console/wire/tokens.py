@@ -22,8 +22,8 @@ import keyring.errors
 import msgspec
 
 from console import private_file
-from console.texts.plain import plain
 from console.wire.failures import Away, Failure
+from words.texts.plain import plain
 
 _KEYRING_NAME: Final = "custody-console"
 # Longer than a request that renews may take: who holds the lock for longer than this hangs.

@@ -10,14 +10,14 @@ from custody.approvals.types import Votes
 from custody.kit import clock
 from custody.policies.kinds.approval_quorum import ApprovalQuorum, ApprovalQuorumConfig
 from custody.policies.types import decode_results
-from custody.protocol.signer.orders import VoteGiven
+from custody.protocol.signer.outcomes import VoteGiven
 
 _rules = msgspec.json.Decoder(list[tuple[str, str]]).decode
 _given = msgspec.json.Decoder(list[tuple[str, str, datetime]]).decode
 _config = msgspec.json.Decoder(ApprovalQuorumConfig).decode
 
 
-def shown(row: Mapping[str, Any]) -> Votes | None:
+def votes_of(row: Mapping[str, Any]) -> Votes | None:
     """The votes of a row with `quorums`, `votes`, `policy_results` and `shown_status`; None where none are asked."""
     given = _given(row["votes"]) if row["votes"] else []
     if row["shown_status"] != "pending":

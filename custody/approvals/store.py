@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from custody.approvals.shown_votes import shown
+from custody.approvals.shown_votes import votes_of
 from custody.approvals.types import (
     AmountWithoutAsset,
     Approval,
@@ -13,9 +13,10 @@ from custody.approvals.types import (
     ApprovalStats,
     UnknownAsset,
 )
+from custody.chains.units import USD
 from custody.kit import clock, cursors
 from custody.kit.db import Pool, tenant_scope
-from custody.kit.paging import AROUND, Listed, bound, fitting, listed
+from custody.kit.paging import AROUND, Listed, fitting, page_of, reach
 from custody.kit.reading import reading
 from custody.kit.refs import AgentRef
 from custody.kit.tenant_semaphore import TenantSemaphore
@@ -43,11 +44,14 @@ _WITH_ORDER = (
     "WHERE p.tenant_id = $1 AND"
 )
 _ORDER = "ORDER BY p.requested_at DESC, p.id"
+# What never expires is last: nulls are, in this order.
+_SOONEST = "ORDER BY p.expires_at, p.requested_at, p.id"
 # What an order takes of one asset, as its effects say it. Null: nothing of it.
 _AMOUNT = (
     "(SELECT sum((e ->> 'amount')::numeric) FROM json_array_elements(t.effects::json) e "
     "WHERE e ->> 'kind' IN ('transfer', 'approval') AND e ->> 'asset' = ${asset})"
 )
+_DOLLARS = "(t.moved::json ->> ${asset})::numeric"
 # What belongs to the items of a page `p` is looked up for those alone. A person is named while they are a member.
 _SHOWN = (
     "SELECT p.*, a.name AS agent_name, t.kind, t.to_address, t.value, t.chain_id, t.status AS tx_status, "
@@ -64,6 +68,17 @@ _SHOWN = (
     "LEFT JOIN (SELECT m.user_id::text AS user_id, COALESCE(u.name, u.email, u.wallet) AS name "
     "FROM memberships m, user_profile(m.user_id) u WHERE m.tenant_id = $1 "
     "AND m.user_id::text IN (SELECT resolved_by_user_id FROM p)) d ON d.user_id = p.resolved_by_user_id"
+)
+# How often the agent paid that recipient there before, among its newest thousand orders to that address.
+_PAID_BEFORE = (
+    "CASE WHEN t.kind IN ('x402', 'solana_x402') THEN (SELECT count(*) FROM (SELECT FROM (SELECT b.id, b.kind, "
+    "b.status, b.data FROM transactions b "
+    "WHERE b.tenant_id = $1 AND b.agent_id = t.agent_id AND b.to_address = t.to_address "
+    "ORDER BY b.created_at DESC, b.id LIMIT 1000) b "
+    "WHERE b.id <> t.id AND b.status IN ('signed', 'broadcast', 'confirmed') "
+    # Other kinds keep what is no JSON there.
+    "AND CASE WHEN b.kind = t.kind THEN b.data::json ->> 'host' IS NOT DISTINCT FROM t.data::json ->> 'host' END "
+    "LIMIT 100) paid) END AS paid_before"
 )
 # Of a row `q`: beside what is long, what a person said of it and the rules that ask for votes.
 _SIZE = (
@@ -85,13 +100,13 @@ class Asked(msgspec.Struct, frozen=True):
 async def all_of(pool: Pool, share: TenantSemaphore, tenant: str, query: ApprovalQuery) -> Listed[Approval]:
     """The queue, newest first. What an order says is in no index of the queue, so looking for it is a search."""
     walk = cursors.walk(tenant, ("approvals",), query)
-    place = cursors.begun(walk, query)
+    place = cursors.begin(walk, query)
     arguments: list[Any] = [tenant]
     # Only texts of this file; every value is a parameter.
     where = " AND ".join([_WHERE[query.status], *_filters(query, arguments)])
     of_order = (query.kind, query.reference_id, query.asset) != (None, None, None)
     source = _WITH_ORDER if of_order else _OF_TENANT
-    to_count = bound(query.offset, query.limit)
+    to_count = reach(query.offset, query.limit)
     # In order, so that no more is read than is counted.
     counted = f"{_CLOCK} {to_count.query(f'{source} {where} {_ORDER}')}", *arguments
     if place is not None:
@@ -99,7 +114,7 @@ async def all_of(pool: Pool, share: TenantSemaphore, tenant: str, query: Approva
         arguments += [place.at, place.id]
     items = f"SELECT p.*, {_STATUS} AS shown_status {source} {where} {_ORDER} "
     items += f"LIMIT {int(query.limit) + 1} OFFSET {int(query.offset)}"
-    by_size = fitting(f"{_shown()} {_ORDER}", "requested_at DESC, id", _SIZE, most=query.limit)
+    by_size = fitting(f"{_select()} {_ORDER}", "requested_at DESC, id", _SIZE, most=query.limit)
     page = f"{_CLOCK}, p AS MATERIALIZED ({items}) {by_size}"
     async with reading(pool, share, tenant) if of_order else tenant_scope(pool, tenant) as connection:
         rows = await connection.fetch(page, *arguments)
@@ -110,22 +125,34 @@ async def all_of(pool: Pool, share: TenantSemaphore, tenant: str, query: Approva
             total = to_count.total(await connection.fetchval(*counted))
     before = place.before if place else query.offset
     onwards = cursors.onwards(walk, "requested_at", rows, more=more, before=before, total=total)
-    return listed([_approval(row) for row in rows], total, onwards)
+    return page_of([_approval(row) for row in rows], total, onwards)
+
+
+async def soonest(pool: Pool, tenant: str, limit: int, offset: int) -> Listed[Approval]:
+    """The items that wait; those that expire first come first."""
+    where = f"{_OF_TENANT} {_WHERE['pending']}"
+    to_count = reach(offset, limit)
+    items = f"SELECT p.*, {_STATUS} AS shown_status {where} {_SOONEST} LIMIT {int(limit)} OFFSET {int(offset)}"
+    by_size = fitting(f"{_select()} {_SOONEST}", "expires_at, requested_at, id", _SIZE)
+    async with tenant_scope(pool, tenant) as connection:
+        rows = await connection.fetch(f"{_CLOCK}, p AS MATERIALIZED ({items}) {by_size}", tenant)
+        total = to_count.total(await connection.fetchval(f"{_CLOCK} {to_count.query(where)}", tenant))
+    return page_of([_approval(row) for row in rows], total)
 
 
 async def get(pool: Pool, tenant: str, approval_id: str) -> ApprovalInFull:
     """One item, or ApprovalAbsent."""
     asked = f"SELECT p.*, {_STATUS} AS shown_status {_OF_TENANT} p.id = $2"
-    one = f"{_CLOCK}, p AS MATERIALIZED ({asked}) {_shown(', t.order_text')}"
+    one = f"{_CLOCK}, p AS MATERIALIZED ({asked}) {_select(f', t.order_text, {_PAID_BEFORE}')}"
     async with tenant_scope(pool, tenant) as connection:
         row = await connection.fetchrow(one, tenant, approval_id)
     if row is None:
         raise ApprovalAbsent
     item = msgspec.structs.asdict(_approval(row))
-    return ApprovalInFull(**item, order=row["order_text"])
+    return ApprovalInFull(**item, order=row["order_text"], paid_before=row["paid_before"])
 
 
-def _shown(more: str = "") -> str:
+def _select(more: str = "") -> str:
     """The query of what is shown of the items `p`, with more columns."""
     return _SHOWN.replace("{more}", more)
 
@@ -145,7 +172,8 @@ def _filters(query: ApprovalQuery, arguments: list[Any]) -> list[str]:
     if query.reference_id is not None:
         found.append(f"t.reference_id = {value(query.reference_id)}")
     if query.asset is not None:
-        amount = _AMOUNT.format(asset=value(_asset(query.asset))[1:])
+        asset = _asset(query.asset)
+        amount = (_DOLLARS if asset == USD else _AMOUNT).format(asset=value(asset)[1:])
         least, most = query.min_amount, query.max_amount
         found.append(f"{amount} >= {value(least or '0')}::text::numeric")
         if most is not None:
@@ -214,6 +242,7 @@ def _approval(row: Any) -> Approval:
         reason=row["reason"],
         comment=row["comment"],
         expires_at=clock.iso(row["expires_at"]) if row["expires_at"] else None,
+        release_at=clock.iso(row["release_at"]) if row["release_look_at"] else None,
         kind=row["kind"],
         reference_id=row["reference_id"],
         to_address=row["to_address"],
@@ -223,11 +252,17 @@ def _approval(row: Any) -> Approval:
         effects=msgspec.json.decode(row["effects"]),
         policy_results=decode_results(row["policy_results"]),
         digest=row["digest"].hex(),
-        votes=shown(row),
+        votes=votes_of(row),
     )
 
 
 async def due(pool: Pool, limit: int) -> list[Any]:
     """Pending items of all tenants whose time is up."""
     rows: list[Any] = await pool.fetch("SELECT * FROM due_approvals($1)", limit)
+    return rows
+
+
+async def claim_releases(pool: Pool, limit: int) -> list[Any]:
+    """Pending items of all tenants whose delay is over, with their orders and wallets; asked for later once more."""
+    rows: list[Any] = await pool.fetch("SELECT * FROM claim_releases($1)", limit)
     return rows

@@ -11,14 +11,15 @@ from custody.kit.described import Id, Instant, described
 from custody.kit.errors import Invalid
 from custody.kit.shapes import AgentId, ApproverRpId, DecimalAmount, Digest, DisplayName, Offset, Reason, ReferenceId
 from custody.policies.types import Result
-from custody.protocol.signer.orders import Vote, VoteGiven
+from custody.protocol.signer.orders import Vote
+from custody.protocol.signer.outcomes import VoteGiven
 from custody.transactions.types import Status
 
 ApprovalStatus = Literal["pending", "approved", "rejected", "expired"]
 
 
 class UnknownAsset(Invalid):
-    """An asset is written `evm:native`, `evm:<chainId>:<token>`, `solana:native`, `solana:<mint>` or `bitcoin`."""
+    """An asset is `usd`, `evm:native`, `evm:<chainId>:<token>`, `solana:native`, `solana:<mint>` or `bitcoin`."""
 
 
 class AmountWithoutAsset(Invalid):
@@ -52,9 +53,7 @@ class VoteTaken(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class ApprovalRefused(msgspec.Struct, frozen=True, rename="camel"):
-    """The order is not signed, and the item stays: a hard rule refuses it today (`policy_refused`), or only votes are
-    missing, and a named approver must send theirs (`quorum_needed`).
-    """
+    """The order is not signed, and the item stays: a hard rule refuses it, or a named approver has yet to vote."""
 
     tx_id: Annotated[Id, described("The transaction that waits.")]
     results: Annotated[list[Result], described("Result of each rule for the order.")]
@@ -97,8 +96,8 @@ class Approval(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     requested_at: Annotated[Instant, described("Time of the agent's request.")]
     resolved_at: Annotated[Instant | None, described("Time of the decision.")]
     resolved_by: Annotated[
-        Literal["manual", "system"] | None,
-        described("The decider: a person or key (`manual`), or the service (`system`)."),
+        Literal["manual", "agent", "system"] | None,
+        described("The decider: a person or key (`manual`), the agent that withdrew it, or the service (`system`)."),
     ]
     resolved_by_user_id: Annotated[Id | None, described("The person who decided; null if a key did.")]
     resolved_by_name: Annotated[
@@ -111,6 +110,10 @@ class Approval(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     reason: Annotated[str | None, described("The reason that was given with a denial; its agent reads it too.")]
     comment: Annotated[str | None, described("Comment of the person who approved it.")]
     expires_at: Annotated[Instant | None, described("Time of expiry if undecided; null if never.")]
+    release_at: Annotated[
+        Instant | None,
+        described("Time at which it is signed by itself unless somebody decides before; null if a person must."),
+    ]
     kind: Annotated[Kind, described("Kind of order.")]
     reference_id: Annotated[str | None, described("The caller's own reference, as it came with the order.")]
     to_address: Annotated[str | None, described("The address that the order goes to.")]
@@ -128,7 +131,16 @@ class Approval(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
 class ApprovalInFull(Approval, frozen=True, kw_only=True):
     """One item with the order itself."""
 
-    order: Annotated[str, described("The order as it is stored: JSON, from which the digest is made (docs/votes.md).")]
+    order: Annotated[
+        str, described("The order as it is stored: JSON, from which the digest is made (docs/signers.md).")
+    ]
+    paid_before: Annotated[
+        int | None,
+        described(
+            "Of a payment by x402: how many earlier ones of this agent to the same recipient at the same host were "
+            "signed, as the database says it; of more than 100 it says 100. Null for every other order."
+        ),
+    ] = None
 
 
 _OF_AMOUNT = (

@@ -44,7 +44,7 @@ def origin_of(public_url: str, tenant: str) -> str:
     return f"{urlsplit(public_url).netloc}/audit/{tenant}"
 
 
-def signed(checkpoint: Checkpoint, public: bytes, sign: Callable[[bytes], bytes]) -> str:
+def sign_note(checkpoint: Checkpoint, public: bytes, sign: Callable[[bytes], bytes]) -> str:
     """The note. Raises BadCheckpoint for an origin that is more than one word: it would say something else."""
     if any(letter.isspace() for letter in checkpoint.origin):
         raise BadCheckpoint
@@ -57,7 +57,7 @@ def read(note: str) -> Checkpoint:
     return _parts(note)[0]
 
 
-def opened(note: str, keys: Iterable[bytes]) -> Checkpoint:
+def open_note(note: str, keys: Iterable[bytes]) -> Checkpoint:
     """Read a note that one of these public keys signed. Raises BadCheckpoint; unknown signatures are ignored."""
     checkpoint, signatures = _parts(note)
     for key in keys:

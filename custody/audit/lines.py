@@ -46,13 +46,13 @@ class LastLine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     consistency: list[str]
 
 
-def written(line: RowLine | RawRowLine | LastLine) -> bytes:
+def encode_line(line: RowLine | RawRowLine | LastLine) -> bytes:
     """The line with its end."""
     return msgspec.json.encode(line) + b"\n"
 
 
 def read[T: (RowLine, RawRowLine, LastLine)](line: bytes, shape: type[T]) -> T | None:
-    """The line, or None for what `written` would not write: one meaning has one spelling, so no key comes twice."""
+    """The line, or None for what `encode_line` would not write: one meaning has one spelling, so no key comes twice."""
     try:
         found = msgspec.json.decode(line, type=shape)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):

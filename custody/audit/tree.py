@@ -137,12 +137,12 @@ def goes_on(old: int, old_root: bytes, new: int, new_root: bytes, proof: Sequenc
 
 def places(ranges: Iterable[Range]) -> set[Place]:
     """The leaves and kept subtrees from which the hashes of these ranges are computed."""
-    return {kept for low, high in ranges for place in _complete(low, high) for kept in _kept(place)}
+    return {kept for low, high in ranges for place in _complete(low, high) for kept in _kept_under(place)}
 
 
 def hash_of(low: int, high: int, known: Callable[[Place], bytes]) -> bytes:
     """The hash of one range that a proof names, from leaves and kept subtrees."""
-    return root([_computed(place, known) for place in _complete(low, high)])
+    return root([_compute(place, known) for place in _complete(low, high)])
 
 
 def _complete(low: int, high: int) -> Iterator[Place]:
@@ -152,14 +152,14 @@ def _complete(low: int, high: int) -> Iterator[Place]:
         low += 1 << level
 
 
-def _kept(place: Place) -> Iterator[Place]:
+def _kept_under(place: Place) -> Iterator[Place]:
     level, position = place
     down = level % KEPT_LEVELS
     return ((level - down, number) for number in range(position << down, (position + 1) << down))
 
 
-def _computed(place: Place, known: Callable[[Place], bytes]) -> bytes:
-    hashes = [known(kept) for kept in _kept(place)]
+def _compute(place: Place, known: Callable[[Place], bytes]) -> bytes:
+    hashes = [known(kept) for kept in _kept_under(place)]
     while len(hashes) > 1:
         hashes = [node_hash(left, right) for left, right in zip(hashes[::2], hashes[1::2], strict=True)]
     return hashes[0]

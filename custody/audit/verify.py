@@ -54,7 +54,7 @@ def verify(content: bytes, keys: Sequence[bytes] | None, earlier: str | None = N
         raise Unprovable("Not an NDJSON export; is it the CSV, or an error response?")
     if last is None:
         raise Wrong("The last line is not a checkpoint: the file is truncated, or not an export of a log.")
-    head = _opened(last.checkpoint, keys, "The checkpoint")
+    head = _open(last.checkpoint, keys, "The checkpoint")
     rows = [_row(line, number) for number, line in enumerate(lines, 1)]
     leaves = _leaves(rows, head, last)
     try:
@@ -116,9 +116,9 @@ def _leaf(row: RowLine | RawRowLine) -> bytes:
     return _hashes([row.hash])[0] if isinstance(row, RawRowLine) else leaf.hash_of(row.row)
 
 
-def _opened(note: str, keys: Sequence[bytes] | None, what: str) -> Checkpoint:
+def _open(note: str, keys: Sequence[bytes] | None, what: str) -> Checkpoint:
     try:
-        return checkpoint.read(note) if keys is None else checkpoint.opened(note, keys)
+        return checkpoint.read(note) if keys is None else checkpoint.open_note(note, keys)
     except BadCheckpoint:
         signed = "" if keys is None else ", or is not signed by a key of the key file"
         raise Wrong(f"{what} is malformed{signed}.") from None
@@ -145,7 +145,7 @@ def _leaves(rows: Iterable[RowLine | RawRowLine], head: Checkpoint, last: LastLi
 def _goes_on(
     earlier: str, keys: Sequence[bytes] | None, head: Checkpoint, leaves: dict[int, bytes], last: LastLine
 ) -> int:
-    old = _opened(earlier, keys, "The earlier checkpoint")
+    old = _open(earlier, keys, "The earlier checkpoint")
     if old.origin != head.origin:
         raise Wrong(f"The earlier checkpoint is of another log: {old.origin}.")
     if old.size > head.size:

@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 
 import msgspec
 
-from custody.chains.units import Token
+from custody.chains.units import Token, Unit
 
 GWEI = 10**9
 
@@ -36,7 +36,7 @@ class Chain(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 
 class Family(ABC):
-    """One class for each family, in `custody/chains/<family>/family.py`; `custody/chains/families.py` lists them.
+    """One class for each family, in `custody/chains/<family>/family.py`; `custody/chains/built_in.py` lists them.
 
     Addresses and assets of every family may stand in rules; what is signed here is of a `SigningFamily`.
     """
@@ -52,6 +52,12 @@ class Family(ABC):
     chain_name: re.Pattern[str]
     # The kinds of its orders, as rows, answers and filters name them.
     order_kinds: tuple[str, ...]
+    # The coin, where it is one whatever the chain.
+    coin: Unit | None = None
+    # Whether what an order moves is told with the network's fee in it.
+    counts_fee: bool = False
+    # The transaction's hash is its signature: with the message beside it, it can be sent.
+    hash_is_signature: bool = False
 
     @abstractmethod
     def is_address(self, text: str) -> bool:
@@ -59,9 +65,9 @@ class Family(ABC):
 
     def parse_address(self, text: str) -> str:
         """An address that looks right in its one spelling; raises Invalid where it is wrong all the same."""
-        return self.spelled(text)
+        return self.spell(text)
 
-    def spelled(self, address: str) -> str:
+    def spell(self, address: str) -> str:
         """The spelling in which addresses are compared."""
         return address
 
@@ -69,15 +75,24 @@ class Family(ABC):
         """A token of this family as effects name it; None for what is none of its assets."""
         return None
 
+    def parse_chain(self, text: str) -> str | None:
+        """The CAIP-2 name of a chain that is named in full; None for what names none of its chains."""
+        return text if self.chain_name.match(text) else None
+
+    def whole(self, asset: str) -> str | None:
+        """The asset that one of its assets is a part of; what moves counts under both names."""
+        return None
+
+    def part(self, asset: str, chain_id: int | None, *, deposit: bool) -> str | None:
+        """The part of an asset that moves on this chain, or as a deposit, where a rule may limit that alone."""
+        return None
+
 
 class SigningFamily(Family):
     """A family whose orders are signed here."""
 
-    # The transaction's hash is its signature: with the message beside it, it can be sent.
-    hash_is_signature: bool = False
-
     @abstractmethod
-    def encoded(self, raw: bytes) -> str:
+    def encode(self, raw: bytes) -> str:
         """Signed bytes as a caller takes them on."""
 
 

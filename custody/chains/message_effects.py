@@ -2,10 +2,10 @@
 
 from typing import Final
 
-from custody.chains.families import FAMILIES
+from custody.chains.families import of_name
+from custody.chains.message_orders import MessageOrder
 from custody.chains.message_reading import MessageNotOurs, read
 from custody.chains.messages import Message
-from custody.chains.orders import MessageOrder
 from custody.chains.types import Effect, Subject
 
 # A domain of any length would make a notice of any length.
@@ -24,7 +24,7 @@ def subject_of(order: MessageOrder, message: Message, address: str, chain_id: in
     order says.
     """
     family, said = family_of(order), message.sign_in
-    us = FAMILIES[family].spelled(address)
+    us = of_name(family).spell(address)
     label = "bytes" if message.text is None else "message"
     if said is not None:
         # Many sites write the address of an EVM wallet in lower case.

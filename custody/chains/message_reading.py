@@ -13,8 +13,9 @@ from typing import Final, NoReturn
 from solders.message import from_bytes_versioned
 from solders.transaction import Transaction, VersionedTransaction
 
-from custody.chains.messages import Message, sign_in_of
-from custody.chains.orders import MAX_MESSAGE
+from custody.chains.message_orders import MAX_MESSAGE
+from custody.chains.message_sign_in import sign_in_of
+from custody.chains.messages import Message
 from custody.kit.errors import Invalid
 
 _HASH: Final = 32
@@ -38,7 +39,7 @@ def read(family: str, message: str | None, raw: str | None) -> Message:
     field = "message" if raw is None else "raw"
     if (message is None) == (raw is None):
         _refuse("Send one of message and raw.", "message", "raw")
-    content = _encoded(message) if message is not None else _decoded(family, raw or "")
+    content = _encode(message) if message is not None else _decode(family, raw or "")
     if not 0 < len(content) <= MAX_MESSAGE:
         _refuse(f"{field} must be 1 to {MAX_MESSAGE:,} bytes.", field)
     said = _text(content)
@@ -58,14 +59,14 @@ def _refuse(sentence: str, *fields: str) -> NoReturn:
     raise BadMessage(sentence, fields=list(fields))
 
 
-def _encoded(message: str) -> bytes:
+def _encode(message: str) -> bytes:
     try:
         return message.encode()
     except UnicodeEncodeError:
         _refuse("message has half of a surrogate pair, which is no character; send its bytes as raw.", "message")
 
 
-def _decoded(family: str, raw: str) -> bytes:
+def _decode(family: str, raw: str) -> bytes:
     if family == "evm":
         if not _HEX.match(raw):
             _refuse("raw must be 0x and bytes in hex for an EVM wallet.", "raw")

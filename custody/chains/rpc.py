@@ -204,19 +204,19 @@ class Rpc:
         """
         answers: list[Any] = []
         for begin in range(0, len(queries), EACH_BATCH):
-            answers += await self._halved(urls, queries[begin : begin + EACH_BATCH])
+            answers += await self._ask_by_halves(urls, queries[begin : begin + EACH_BATCH])
         return answers
 
-    async def _halved(self, urls: Sequence[str], queries: Sequence[Query]) -> list[Any]:
+    async def _ask_by_halves(self, urls: Sequence[str], queries: Sequence[Query]) -> list[Any]:
         try:
             answers = await self.batch(urls, queries)
         except RpcNonsense as problem:
             answers = [problem] * len(queries)
         # The same object everywhere is one answer to the whole batch.
-        if len(queries) < 2 or any(answer is not answers[0] or not _failed(answer) for answer in answers):
+        if len(queries) < 2 or any(answer is not answers[0] or not _is_failure(answer) for answer in answers):
             return answers
         middle = len(queries) // 2
-        return [*await self._halved(urls, queries[:middle]), *await self._halved(urls, queries[middle:])]
+        return [*await self._ask_by_halves(urls, queries[:middle]), *await self._ask_by_halves(urls, queries[middle:])]
 
     async def _ask(self, url: str, queries: Sequence[Query], seconds: float) -> list[Any]:
         ids = [next(self._ids) for _ in queries]
@@ -241,17 +241,17 @@ class Rpc:
         found = {one.id: one for one in (decoded if isinstance(decoded, list) else [decoded])}
         # Without an id the node did not get as far as our questions.
         if None in found and (refusal := found[None].error):
-            return [_refused(refusal)] * len(ids)
+            return [_refusal(refusal)] * len(ids)
         if any(id_ not in found for id_ in ids):
             raise _unavailable(url, "left a request unanswered", RpcNonsense)
-        return [_refused(one.error) if one.error else one.result for one in map(found.__getitem__, ids)]
+        return [_refusal(one.error) if one.error else one.result for one in map(found.__getitem__, ids)]
 
     async def _post(self, url: str, content: bytes, seconds: float) -> bytes:
         headers = {"content-type": "application/json"}
         began = asyncio.get_running_loop().time()
         waited: float | None = None
 
-        async def connected(_event: str, _about: Mapping[str, Any]) -> None:
+        async def on_connection(_event: str, _about: Mapping[str, Any]) -> None:
             nonlocal waited
             # The first event comes when it is our turn and one of our connections is free.
             waited = asyncio.get_running_loop().time() - began if waited is None else waited
@@ -262,7 +262,7 @@ class Rpc:
                 asyncio.timeout(seconds),
                 self._turn(url),
                 self._http.stream(
-                    "POST", url, content=content, headers=headers, extensions={"trace": connected}
+                    "POST", url, content=content, headers=headers, extensions={"trace": on_connection}
                 ) as response,
             ):
                 body = await _read(url, response)
@@ -293,11 +293,11 @@ def clean(text: str) -> str:
     return "".join(letter if letter.isprintable() else " " for letter in text[:MAX_MESSAGE]).strip()
 
 
-def _refused(failure: _Failure) -> RpcRefused:
+def _refusal(failure: _Failure) -> RpcRefused:
     return RpcRefused(clean(failure.message) or "no reason given", rpc_code=failure.code, data=failure.data)
 
 
-def _failed(answer: Any) -> bool:
+def _is_failure(answer: Any) -> bool:
     return isinstance(answer, RpcRefused | RpcNonsense)
 
 

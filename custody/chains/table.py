@@ -1,40 +1,30 @@
-"""The chains this deployment knows: built in, from SERVICE_CHAINS_FILE, and SERVICE_RPC_URL_<id>.
+"""The chains this deployment knows, as `chains_file.py` reads them.
 
 Fee caps protect against a node that lies: whatever it suggests, no signature pays more than the table allows.
 """
 
-import tomllib
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Any, Final
-from urllib.parse import urlsplit
+from typing import Any
 
-import msgspec
-
-from custody.chains.bitcoin.bounds import Bounds
-from custody.chains.bitcoin.networks import NETWORKS
-from custody.chains.families import FAMILIES, WALLETS
+from custody.chains import families
 from custody.chains.family import Chain
 from custody.chains.units import Unit, Units
 from custody.kit.errors import Invalid
-
-# As each family lists its own.
-BUILT_IN: Final = tuple(chain for family in WALLETS.values() for chain in family.chains)
 
 
 class ChainTable:
     """Look chains up by id; an unknown id is the caller's mistake."""
 
     def __init__(
-        self, chains: Mapping[int, Chain], active_id: int, bitcoin_bounds: Mapping[str, Bounds] | None = None
+        self, chains: Mapping[int, Chain], active_id: int, bounds: Mapping[str, Mapping[str, Any]] | None = None
     ) -> None:
         self._chains = dict(chains)
         if active_id not in self._chains:
             raise ValueError(f"SERVICE_DEFAULT_CHAIN_ID {active_id} is not in the chains table")
         self.active = self._chains[active_id]
         self.units = _units(self._chains)
-        # By the name of the network.
-        self.bitcoin_bounds = {name: Bounds() for name in NETWORKS} | dict(bitcoin_bounds or {})
+        # By the family, of one whose chains are in no table: what it allows, by the name of the network.
+        self.bounds = bounds or {}
 
     def find(self, chain_id: int) -> Chain | None:
         """The chain, or None."""
@@ -52,10 +42,13 @@ class ChainTable:
 
 def _units(chains: Mapping[int, Chain]) -> Units:
     """Collect the units of the coins and tokens of these chains."""
-    coins = {chain.id: Unit(chain.symbol, chain.decimals, FAMILIES[chain.family].unit) for chain in chains.values()}
+    coins = {
+        chain.id: Unit(chain.symbol, chain.decimals, families.of_name(chain.family).unit) for chain in chains.values()
+    }
     tokens: dict[str, Unit] = {}
+    wallets = families.wallets()
     for chain in chains.values():
-        family = WALLETS[chain.family]
+        family = wallets[chain.family]
         for token in chain.tokens:
             try:
                 asset = family.parse_asset(family.token_asset(chain.id, token.address))
@@ -67,81 +60,3 @@ def _units(chains: Mapping[int, Chain]) -> Units:
                 )
             tokens[asset] = Unit(token.symbol, token.decimals)
     return Units(coins, tokens)
-
-
-def load(environment: Mapping[str, str]) -> ChainTable:
-    """Build the table from the environment; a bad file or id raises ValueError with the variable's name."""
-    chains = {chain.id: chain for chain in BUILT_IN}
-    bounds: dict[str, Bounds] = {}
-    if path := environment.get("SERVICE_CHAINS_FILE", "").strip():
-        rows = _rows(Path(path))
-        chains |= _from_file(rows.get("chains", []), chains)
-        bounds = _bounds_from_file(rows.get("bitcoin", []))
-    prefix = "SERVICE_RPC_URL_"
-    for name, url in environment.items():
-        if not name.startswith(prefix) or not url.strip():
-            continue
-        reference = name.removeprefix(prefix)
-        if not reference.isdecimal() or int(reference) not in chains:
-            raise ValueError(f"{name}: no chain with that id; add it to SERVICE_CHAINS_FILE first")
-        if not _is_web_address(url):
-            # Not repeated: many a provider's address has a key in it.
-            raise ValueError(f"{name}: must look like https://node.example.com")
-        chains[int(reference)] = msgspec.structs.replace(chains[int(reference)], rpc_urls=(url,))
-    declared = [chain.id for chain in chains.values() if chain.active]
-    default = environment.get("SERVICE_DEFAULT_CHAIN_ID", "").strip() or str(declared[0] if declared else 1)
-    if not default.isdecimal():
-        raise ValueError("SERVICE_DEFAULT_CHAIN_ID must be a number")
-    return ChainTable(chains, int(default), bounds)
-
-
-def _is_web_address(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-        return parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        return False
-
-
-def _rows(path: Path) -> dict[str, list[dict[str, Any]]]:
-    try:
-        return msgspec.convert(tomllib.loads(path.read_text()), dict[str, list[dict[str, Any]]])
-    except (OSError, ValueError) as problem:
-        raise ValueError(f"SERVICE_CHAINS_FILE: {problem}") from problem
-
-
-def _bounds_from_file(rows: Any) -> dict[str, Bounds]:
-    """Read the bounds on fees and outputs of Bitcoin networks: `[[bitcoin]]`, each with its `network`."""
-    found = {}
-    for row in rows:
-        name, bounds = row.get("network"), {key: value for key, value in row.items() if key != "network"}
-        if name not in NETWORKS:
-            raise ValueError(f"SERVICE_CHAINS_FILE: network of [[bitcoin]] must be one of {', '.join(NETWORKS)}")
-        try:
-            found[name] = msgspec.convert(bounds, Bounds)
-        except msgspec.ValidationError as problem:
-            raise ValueError(f"SERVICE_CHAINS_FILE: bitcoin {name}: {problem}") from problem
-    return found
-
-
-def _from_file(rows: Any, known: Mapping[int, Chain]) -> dict[int, Chain]:
-    found = {}
-    for row in rows:
-        base = known.get(row.get("id"))
-        merged = {**(msgspec.structs.asdict(base) if base else {}), **row}
-        try:
-            chain = msgspec.convert(merged, Chain)
-        except msgspec.ValidationError as problem:
-            raise ValueError(f"SERVICE_CHAINS_FILE: {problem}") from problem
-        if not 0 <= chain.min_priority_fee_per_gas <= min(chain.max_priority_fee_per_gas, chain.max_fee_per_gas):
-            raise ValueError(
-                f"SERVICE_CHAINS_FILE: min_priority_fee_per_gas of chain {chain.id} must be at most both of its caps"
-            )
-        if chain.family not in WALLETS:
-            raise ValueError(f"SERVICE_CHAINS_FILE: family of chain {chain.id} must be one of {', '.join(WALLETS)}")
-        if not all(map(_is_web_address, chain.rpc_urls)):
-            raise ValueError(
-                f"SERVICE_CHAINS_FILE: rpc_urls of chain {chain.id} must look like https://node.example.com"
-            )
-        found[chain.id] = chain
-    return found

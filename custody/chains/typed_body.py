@@ -8,8 +8,8 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from custody.chains.evm.typed_order import TypedDataField, TypedDataOrder
 from custody.chains.evm.typed_schema import BadTypedData
-from custody.chains.orders import TypedDataField, TypedDataOrder
 from custody.kit.described import described
 from custody.kit.shapes import ReferenceId
 

@@ -4,8 +4,8 @@ An effect is decoded from the bytes that will be signed, never from what the cal
 """
 
 from abc import abstractmethod
-from collections.abc import Iterable
-from typing import Literal
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
 
 import msgspec
 
@@ -34,6 +34,15 @@ class Call(msgspec.Struct, frozen=True):
     wraps: bool = False
     # Whether it is of a kind that is read, and its arguments cannot be: what it moves, or calls, is hidden.
     garbled: bool = False
+    # What stands behind the selector, as it is.
+    arguments: bytes = b""
+
+
+class TypedFields(msgspec.Struct, frozen=True):
+    """The whole type string of a document of typed data, and its values as they are hashed."""
+
+    type: str
+    fields: Mapping[str, Any]
 
 
 class Account(msgspec.Struct, frozen=True):
@@ -83,6 +92,7 @@ class Subject(msgspec.Struct, frozen=True):
     refused unless a contract-allowlist bounds the amount and the recipients of each call. `listed`: it is refused
     unless an enabled allowed-chains rule lists its chain. `parts` are the calls of a batch, each by itself: effects and
     calls of the whole are theirs together. `vouched`: what becomes of a call that no contract-allowlist lists.
+    `named`: a person decides, unless a rule approved-addresses names whom it pays.
     `message` is what a wallet is asked to sign as it is; it is one effect, unless a message-allowlist lists it.
     """
 
@@ -99,3 +109,5 @@ class Subject(msgspec.Struct, frozen=True):
     parts: tuple["Subject", ...] = ()
     vouched: Literal["refuse", "queue"] | None = None
     message: Message | None = None
+    named: bool = False
+    typed: TypedFields | None = None

@@ -4,23 +4,30 @@ What a token says of itself is in none of them: anyone can make one with the sym
 """
 
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, Final
 
 import msgspec
 from msgspec import Meta
 
 Symbol = Annotated[str, Meta(min_length=1, max_length=16, pattern=r"^[\x21-\x7e]+\Z")]
 Decimals = Annotated[int, Meta(ge=0, le=36)]
+DomainName = Annotated[str, Meta(min_length=1, max_length=128)]
+# What Solana's new token accounts cost, in lamports. No rule names it as its asset: `maxRentPerDay` limits it.
+SOLANA_RENT: Final = "solana:rent"
+# What an order is worth, in millionths of a dollar. No chain has it: a rule may limit it as if it were an asset.
+USD: Final = "usd"
 # A coin is written in its smallest unit below a millionth of it.
 _SMALL = 6
 
 
 class Token(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A token that the operator names."""
+    """A token that the operator names, with name and version of its EIP-712 domain where payments need them."""
 
     address: str
     symbol: Symbol
     decimals: Decimals
+    eip712_name: DomainName | None = None
+    eip712_version: DomainName | None = None
 
 
 class Unit(msgspec.Struct, frozen=True):
@@ -30,7 +37,7 @@ class Unit(msgspec.Struct, frozen=True):
     decimals: int
     small: str | None = None
 
-    def told(self, amount: int) -> str:
+    def tell(self, amount: int) -> str:
         """An amount, exactly: `0.5 ETH`, `300 wei`."""
         if self.small is not None and 0 < amount < 10 ** (self.decimals - _SMALL):
             return f"{amount} {self.small}"

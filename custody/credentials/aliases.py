@@ -22,7 +22,7 @@ def parse_aliases(text: str) -> dict[str, str]:
                 f"cannot have an alias named {name!r}: small letters, digits, _ and - only, without blanks"
             )
         try:
-            parse_target(host, "/")
+            parse_target(host, "/", addresses=True)
         except MalformedTarget as problem:
             raise ValueError(f"{name}: {problem.message}") from None
         found[name] = host

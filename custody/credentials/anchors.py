@@ -49,10 +49,10 @@ class Anchors[Value]:
             yield self._bare
         for shape, by_text in self._by_shape.items():
             if shape.place < len(parts):
-                yield from _found(shape, by_text, parts[shape.place])
+                yield from _find(shape, by_text, parts[shape.place])
 
 
-def _found[Value](shape: _Shape, by_text: dict[str, list[Value]], part: str) -> Iterator[list[Value]]:
+def _find[Value](shape: _Shape, by_text: dict[str, list[Value]], part: str) -> Iterator[list[Value]]:
     length = shape.length
     if shape.where == "within":
         starts = range(len(part) - length + 1)

@@ -30,7 +30,7 @@ _RESTRICTED_STARTS: Final = (":", "sec-websocket-", "x-service-")
 _COOKIES: Final = frozenset(("cookie", "set-cookie"))
 
 
-def restricted(name: str, *, allow_cookies: bool) -> bool:
+def is_restricted(name: str, *, allow_cookies: bool) -> bool:
     """Say whether a route may not set the header of this name, whatever its case."""
     lower = name.lower()
     if lower in _COOKIES:

@@ -1,19 +1,20 @@
-"""The credential route that a request falls to.
+"""The route that a request falls to: one of each kind, credential routes and payment routes.
 
 Guarantees: highest priority first, then the oldest; only enabled routes; the same answer as asking every route in
 that order. Made once for a tenant's routes, then asked for every request, so nothing is asked that an index can tell.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Literal
+from typing import Any, Literal, Protocol
 
 import msgspec
 
 from custody.credentials.anchors import Anchors
+from custody.credentials.coverage import covers, pattern_in
 from custody.credentials.patterns import STAR, HostPattern, InvalidPattern, PathPattern, compile_host, compile_path
-from custody.credentials.readings import Reading
+from custody.credentials.readings import Reading, is_odd
 from custody.credentials.target import MalformedTarget, Target
-from custody.credentials.types import CredentialRoute
+from custody.credentials.types import RoutePlace
 
 Reason = Literal["disabled", "broken", "agent", "host", "port", "path", "method", "matched", "lower_priority"]
 
@@ -24,19 +25,31 @@ _DIFFERS = (
 )
 
 
+class Route(Protocol):
+    """The part of a route that matching needs."""
+
+    @property
+    def id(self) -> str:
+        """Its id."""
+
+    @property
+    def fields(self) -> RoutePlace:
+        """The requests that it is for."""
+
+
 class _Entry(msgspec.Struct, frozen=True):
     """A route with its compiled patterns; the lowest rank wins."""
 
     rank: int
-    route: CredentialRoute
+    route: Any
     host: HostPattern
     path: PathPattern
 
 
-class RouteTable:
-    """The routes of one tenant, ready to be asked. `broken` holds the ids of routes whose patterns are none."""
+class RouteTable[Kind: Route]:
+    """A tenant's routes of one kind, ready to be asked. `broken` holds the ids of routes whose patterns are none."""
 
-    def __init__(self, routes: Sequence[CredentialRoute]) -> None:
+    def __init__(self, routes: Sequence[Kind]) -> None:
         self.broken: list[str] = []
         self._ordered = sorted(routes, key=lambda route: -route.fields.priority)
         everybodys: list[_Entry] = []
@@ -57,7 +70,7 @@ class RouteTable:
                     everybodys.append(entry)
         self._everybodys = _Index(everybodys)
 
-    def find(self, target: Target, method: str, agent: str) -> CredentialRoute | None:
+    def find(self, target: Target, method: str, agent: str) -> Kind | None:
         """The route of an agent's request, or None; MalformedTarget if servers that read its path differ about it."""
         best: _Entry | None = None
         candidates = [paths for index in self._indexes(agent) for paths in index.paths_of(target.host, target.port)]
@@ -71,15 +84,16 @@ class RouteTable:
                 other = paths.better_read(other, reading, path, method)
             if other is None or other.rank != best.rank:
                 raise MalformedTarget(_DIFFERS)
-        return best.route
+        found: Kind = best.route
+        return found
 
     def knows_host(self, host: str, port: int, agent: str) -> bool:
         """Say whether any enabled route of an agent is for this host on this port."""
         return any(next(index.paths_of(host, port), None) is not None for index in self._indexes(agent))
 
-    def explain(self, target: Target, method: str, agent: str) -> list[tuple[CredentialRoute, Reason]]:
+    def explain(self, target: Target, method: str, agent: str) -> list[tuple[Kind, Reason]]:
         """Every route in order with the first thing that speaks against it; one at most is `matched`."""
-        explained: list[tuple[CredentialRoute, Reason]] = []
+        explained: list[tuple[Kind, Reason]] = []
         found = False
         for route in self._ordered:
             reason = _reason(route, target, method, agent)
@@ -149,7 +163,7 @@ class _Paths:
 
     def add(self, entry: _Entry) -> None:
         """Take a route; they come in the order of their ranks."""
-        if entry.path.odd:
+        if is_odd(entry.path.text):
             self._odd.append(entry)
         path, method = entry.path, entry.route.fields.method
         if path.name is not None:
@@ -185,7 +199,7 @@ class _Paths:
         if reading not in self._read:
             read = self._read[reading] = _Paths()
             for entry in self._odd:
-                read.add(_Entry(entry.rank, entry.route, entry.host, entry.path.read(reading)))
+                read.add(_Entry(entry.rank, entry.route, entry.host, pattern_in(reading, entry.path)))
             read.settle()
         return self._read[reading].better(best, path, method)
 
@@ -216,7 +230,7 @@ def _first(candidates: list[_Entry], best: _Entry | None, path: str, method: str
     return best
 
 
-def _reason(route: CredentialRoute, target: Target, method: str, agent: str) -> Reason:
+def _reason(route: Route, target: Target, method: str, agent: str) -> Reason:
     fields = route.fields
     if not fields.enabled:
         return "disabled"
@@ -230,6 +244,6 @@ def _reason(route: CredentialRoute, target: Target, method: str, agent: str) -> 
         return "host"
     if target.port != host.port:
         return "port"
-    if not path.covers(target):
+    if not covers(path, target):
         return "path"
     return "matched" if fields.method in (method, STAR) else "method"

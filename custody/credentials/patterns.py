@@ -11,9 +11,7 @@ from typing import Final
 
 import msgspec
 
-from custody.credentials.readings import Reading, is_odd
 from custody.credentials.spelling import DEFAULT_PORT, Misspelled, normal_path, read_host
-from custody.credentials.target import Target
 from custody.kit.errors import Invalid
 
 STAR: Final = "*"
@@ -62,8 +60,7 @@ class PathPattern(msgspec.Struct, frozen=True):
     """The paths that a route is for.
 
     `name` is set where the pattern is one path, `under` where it is everything at and below that; else only
-    `segments` say what it matches, and whether what is below matches as well is `open`. Servers differ about an `odd`
-    one as they do about a path.
+    `segments` say what it matches, and whether what is below matches as well is `open`.
     """
 
     text: str
@@ -71,15 +68,6 @@ class PathPattern(msgspec.Struct, frozen=True):
     under: str | None
     segments: tuple[Pieces, ...]
     open: bool
-    odd: bool
-
-    def covers(self, target: Target) -> bool:
-        """Say whether the pattern is for the target's path, however a server reads it."""
-        return self.matches(target.matched) and all(self.read(way).matches(path) for way, path in target.readings)
-
-    def read(self, reading: Reading) -> "PathPattern":
-        """The pattern as a server takes it that reads paths in this way."""
-        return _pattern(reading(self.text), may_be_open=self.open) if self.odd else self
 
     def matches(self, path: str) -> bool:
         """Say whether the pattern is for this path, in the spelling of `Target.matched`."""
@@ -101,7 +89,7 @@ def compile_host(text: str) -> HostPattern:
     A first label `*` stands for one or more labels; any other `*` stays within its label. No port means 443.
     """
     try:
-        host, port = read_host(text, wild=True)
+        host, port = read_host(text, wild=True, addresses=True)
     except Misspelled as problem:
         raise InvalidPattern(problem.message) from None
     first, _, rest = host.partition(".")
@@ -132,11 +120,12 @@ def compile_path(text: str) -> PathPattern:
         raise InvalidPattern("Write one * instead of two; a final /* stands for everything below.")
     if _EMPTY.search(path):
         raise InvalidPattern("The path has an empty segment.")
-    return _pattern(path)
+    return make_pattern(path)
 
 
 @lru_cache(_REMEMBERED)
-def _pattern(path: str, *, may_be_open: bool = True) -> PathPattern:
+def make_pattern(path: str, *, may_be_open: bool = True) -> PathPattern:
+    """Make a pattern of a path that is well spelled."""
     # A star behind an escaped slash stays within its segment for who decodes the slash, too.
     is_open = may_be_open and path.endswith("/*")
     literal = path[:-2] if is_open else path
@@ -147,7 +136,6 @@ def _pattern(path: str, *, may_be_open: bool = True) -> PathPattern:
         under=literal if is_plain and is_open else None,
         segments=_pieces(literal.split("/")),
         open=is_open,
-        odd=is_odd(path),
     )
 
 

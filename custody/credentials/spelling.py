@@ -7,6 +7,7 @@ of its many notations. Other escapes are data. Of an escaped slash, an empty seg
 
 import re
 import unicodedata
+from ipaddress import ip_address
 from typing import Final
 from urllib.parse import quote, unquote_to_bytes
 
@@ -60,16 +61,23 @@ _LOOK_ALIKE: Final = str.maketrans(
 _UNRESERVED: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
 _ADDRESS: Final = "The host is an IP address; write a name."
+_ADDRESS_AND_PORT = re.compile(r"([0-9]+(?:\.[0-9]+){3}|\[[0-9A-Fa-f:.]*\])(?::(.*))?\Z", re.DOTALL)
 
 
 class Misspelled(Invalid):
     """Not a valid host or path."""
 
 
-def read_host(text: str, *, wild: bool = False) -> tuple[str, int | None]:
+def is_address(host: str) -> bool:
+    """Say whether a host that was read is an IP address."""
+    return host[:1] == "[" or _NUMBER.match(host.rpartition(".")[2]) is not None
+
+
+def read_host(text: str, *, wild: bool = False, addresses: bool = False) -> tuple[str, int | None]:
     """The host in lower case and the port that was written with it, or Misspelled with a sentence.
 
-    Names only: no address in any notation, no user, no trailing dot. With `wild` a label may have `*`.
+    Names only: no user, no trailing dot, no address but where `addresses` may be, in their one notation. With `wild` a
+    label may have `*`.
     """
     if _OUTSIDE_ASCII.search(text):
         raise Misspelled("The host has characters outside ASCII; write it in its ASCII form (xn--...).")
@@ -77,13 +85,28 @@ def read_host(text: str, *, wild: bool = False) -> tuple[str, int | None]:
         raise Misspelled("Write the host alone, without scheme, path or query.")
     if "@" in text:
         raise Misspelled("Write the host without a user.")
-    if "[" in text or text.count(":") > 1:
+    found = _ADDRESS_AND_PORT.match(text) if addresses else None
+    if found is None and ("[" in text or text.count(":") > 1):
         raise Misspelled(_ADDRESS)
     host, colon, port = text.lower().partition(":")
+    if found is not None:
+        host, colon, port = found[1], "" if found[2] is None else ":", found[2] or ""
     if colon and (not _PORT.match(port) or int(port) > MAX_PORT):
         raise Misspelled(f"The port must be a number from 1 to {MAX_PORT}.")
-    _check_name(host, wild)
+    if found is None:
+        _check_name(host, wild)
+    else:
+        _check_address(host)
     return host, int(port) if colon else None
+
+
+def _check_address(host: str) -> None:
+    try:
+        parsed = ip_address(host.strip("[]"))
+    except ValueError:
+        raise Misspelled("The host is no IP address.") from None
+    if host != (f"[{parsed}]" if parsed.version == 6 else str(parsed)):
+        raise Misspelled("Write the IP address in its one notation, such as 10.0.0.1 or [fd00::1].")
 
 
 def _check_name(host: str, wild: bool) -> None:

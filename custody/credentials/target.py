@@ -31,13 +31,14 @@ class Target(msgspec.Struct, frozen=True):
     readings: tuple[tuple[Reading, str], ...] = ()
 
 
-def parse_target(host_text: str, raw_path: str) -> Target:
+def parse_target(host_text: str, raw_path: str, *, addresses: bool = False) -> Target:
     """Read `host` or `host:port`, and a path with its query, or raise MalformedTarget saying what is wrong.
 
-    A host without a port is at 443; whether any route lists the port is a question of matching.
+    A host without a port is at 443; whether any route lists the port is a question of matching. It is a name, or one of
+    the IP `addresses` where these may be.
     """
     try:
-        host, port = read_host(host_text)
+        host, port = read_host(host_text, addresses=addresses)
         path, mark, query = raw_path.partition("?")
         matched = normal_path(path)
     except Misspelled as problem:
@@ -57,13 +58,13 @@ def check_path(raw_path: str) -> None:
         raise MalformedTarget(problem.message) from None
 
 
-def parse_url(url: str) -> Target:
+def parse_url(url: str, *, addresses: bool = False) -> Target:
     """The same for an https or http URL. Plain http goes out as HTTPS, so its port 80 means 443."""
     parts = _URL.match(url)
     if parts is None:
         raise MalformedTarget("The URL must start with https:// or http://.")
     scheme, authority, rest = parts.groups()
-    target = parse_target(authority, rest if rest.startswith("/") else f"/{rest}")
+    target = parse_target(authority, rest if rest.startswith("/") else f"/{rest}", addresses=addresses)
     if scheme.lower() == "http" and target.port == _HTTP_PORT:
         return msgspec.structs.replace(target, port=DEFAULT_PORT)
     return target

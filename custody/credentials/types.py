@@ -5,13 +5,14 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from custody.credentials.prices import MicroUsd, TokenPrices
 from custody.credentials.token_exchange import TokenExchange
 from custody.kit.described import described
 from custody.kit.shapes import AgentId, Uuid
 
 VALUE = "{value}"
 
-InjectAs = Literal["header", "basic", "query", "body", "json", "text", "none"]
+InjectAs = Literal["header", "basic", "query", "body", "json", "text", "awsSigV4", "none"]
 MAX_ROUTE_AGENTS = 50
 MAX_ALSO_INJECTED = 4
 # Length and characters only; custody.credentials.rules says what is wrong in words.
@@ -37,19 +38,28 @@ RouteAgents = Annotated[tuple[AgentId, ...], Meta(max_length=MAX_ROUTE_AGENTS)]
 AlsoInjected = Annotated[tuple[Injection, ...], Meta(max_length=MAX_ALSO_INJECTED)]
 
 
-class RouteFields(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel", kw_only=True):
-    """The fields of a route that a tenant decides; under the signer's MAC, because it decides where a secret goes."""
+class RoutePlace(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel", kw_only=True):
+    """The requests that a route is for, whatever it does to them."""
 
     host_pattern: HostPatternText
     path_pattern: PathPatternText = "/*"
     method: MethodText = "*"
-    inject_as: InjectAs
-    inject_key: InjectKeyText = ""
-    inject_format: InjectFormatText = VALUE
     priority: Priority = 0
     enabled: bool = True
     # Nobody named: every agent of the tenant.
     agents: RouteAgents = ()
+
+    def serves(self, agent: str) -> bool:
+        """Say whether it is for this agent."""
+        return not self.agents or agent in self.agents
+
+
+class RouteFields(RoutePlace, frozen=True, kw_only=True):
+    """The fields of a route that a tenant decides; under the signer's MAC, because it decides where a secret goes."""
+
+    inject_as: InjectAs
+    inject_key: InjectKeyText = ""
+    inject_format: InjectFormatText = VALUE
     also_inject: AlsoInjected = ()
     # The agent's own Authorization, which is meant for the upstream, goes out beside what is injected.
     keep_authorization: bool = False
@@ -57,15 +67,21 @@ class RouteFields(msgspec.Struct, frozen=True, forbid_unknown_fields=True, renam
     exchange: TokenExchange | None = None
     # Parts of an answer may be asked for.
     ranges: bool = False
+    # What a call is charged before it leaves, in millionths of a dollar; of a metered one the most, of which its
+    # answer says how much comes back.
+    cost_micro_usd: MicroUsd = 0
+    max_micro_usd: MicroUsd = 0
+    usage: TokenPrices | None = None
+
+    @property
+    def charge(self) -> int:
+        """Tell what a call is charged before it leaves, in millionths of a dollar."""
+        return self.cost_micro_usd or self.max_micro_usd
 
     @property
     def placements(self) -> "list[Placement]":
         """List what goes where: its own secret, then the further ones."""
         return [] if self.inject_as == "none" else [self, *self.also_inject]
-
-    def serves(self, agent: str) -> bool:
-        """Say whether it is for this agent."""
-        return not self.agents or agent in self.agents
 
 
 # What says where a value goes.

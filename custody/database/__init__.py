@@ -1,1 +1,1 @@
-"""The database's functions and types: one current text each, in a file of its own. docs/sql.md."""
+"""The database's functions and types: one current text each, in a file of its own. docs/recipes.md."""

@@ -24,7 +24,7 @@ SELECT EXISTS (SELECT FROM pg_depend WHERE refclassid = 'pg_proc'::regclass AND 
 """
 
 
-async def applied(connection: Any) -> str:
+async def applied_digest(connection: Any) -> str:
     """The digest of what a database has."""
     begun = await connection.fetchval("SELECT to_regclass('public.applied_sql') IS NOT NULL")
     rows = await connection.fetch("SELECT name, file FROM applied_sql") if begun else []

@@ -29,7 +29,7 @@ _TYPE = re.compile(
 
 
 class BadText(ValueError):
-    """A file does not have the form that docs/sql.md describes."""
+    """A file does not have the form that docs/recipes.md describes."""
 
 
 class Text(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,7 +61,7 @@ def parse(name: str, file: str) -> Text:
         (found := _FUNCTION.fullmatch(file) or _TYPE.fullmatch(file)) and " ".join(found["promise"].split("\n--   "))
     ) or ""
     if found is None or found["name"] != name:
-        raise BadText(f"{name}.sql has not the form of docs/sql.md, or makes something of another name")
+        raise BadText(f"{name}.sql has not the form of docs/recipes.md, or makes something of another name")
     if found.re is _TYPE:
         return Text(kind="type", name=name, promise=promise, sql=found["sql"], file=file)
     execute = () if found["execute"] == "nobody" else tuple(found["execute"].split(", "))

@@ -27,6 +27,7 @@ Origins = Annotated[tuple[Annotated[str, Meta(max_length=512)], ...], Meta(max_l
 RedirectUrls = Annotated[tuple[Annotated[str, Meta(max_length=2048)], ...], Meta(max_length=MAX_ENTRIES)]
 NativeIds = Annotated[tuple[Annotated[str, Meta(max_length=255)], ...], Meta(max_length=MAX_ENTRIES)]
 # A misspelled provider would leave the true one on; so only those there are can be named.
+Registered = Annotated[int, Meta(ge=0, le=10_000_000)]
 OAuthProvider = Literal["google", "discord", "twitter"]
 
 
@@ -53,6 +54,12 @@ class AppClient(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename=
     allowed_bundle_ids: Annotated[NativeIds, described("Bundle ids of its iOS applications.")] = ()
     allowed_package_names: Annotated[NativeIds, described("Package names of its Android applications.")] = ()
     login_methods: Annotated[LoginMethods, described("Sign-in methods that differ from the tenant's.")] = LoginMethods()
+    allow_registration: Annotated[
+        bool, described("True to make people members (role `member`) who first sign in at `/sign-in` for this client.")
+    ] = False
+    max_registered: Annotated[
+        Registered, described("The most members of the role `member` up to which this client registers people.")
+    ] = 1_000
 
 
 class _Complaint(Exception):

@@ -1,4 +1,4 @@
-"""Votes: what an approver's key signs, and whether an assertion of it is a vote. Pure; normative text: docs/votes.md.
+"""Votes: what an approver's key signs, and whether an assertion of it is a vote. Pure; normative text: docs/signers.md.
 
 The reader takes what an authenticator makes for `navigator.credentials.get` and nothing else: every size is bounded
 before anything is parsed, JSON may name a key once, and what is not exactly as expected is refused with the reason.
@@ -107,10 +107,10 @@ def challenge(matter: Matter, user: str, nonce: bytes, until: int) -> bytes:
         "approve",
         head.hex(),
     )
-    return head + hashlib.sha256(framed(*said)).digest()
+    return head + hashlib.sha256(frame(*said)).digest()
 
 
-def framed(*parts: str) -> bytes:
+def frame(*parts: str) -> bytes:
     """Texts as one unambiguous byte string: each as UTF-8, with its length in four bytes in front."""
     encoded = [part.encode() for part in parts]
     return b"".join(len(part).to_bytes(4, "big") + part for part in encoded)
@@ -150,7 +150,7 @@ def _check_client_data(client_data: bytes, rp_id: str, matter: Matter, user: str
     origin = said.get("origin")
     if not isinstance(origin, str) or not re.fullmatch(rf"https?://{re.escape(rp_id)}(:[1-9][0-9]{{0,4}})?", origin):
         raise NotAVote(f"the origin is not http(s)://{rp_id}")
-    signed = _decoded(said.get("challenge"))
+    signed = _decode(said.get("challenge"))
     if len(signed) != CHALLENGE_BYTES:
         raise NotAVote(f"the challenge does not have {CHALLENGE_BYTES} bytes")
     until = int.from_bytes(signed[NONCE_BYTES : NONCE_BYTES + 4], "big")
@@ -185,7 +185,7 @@ def _read(client_data: bytes) -> Mapping[str, Any]:
     return said
 
 
-def _decoded(text: object) -> bytes:
+def _decode(text: object) -> bytes:
     try:
         return from_base64url(text)
     except ValueError:

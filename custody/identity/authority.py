@@ -3,6 +3,7 @@
 Normative: docs/signers.md. Rows are read by `authority_read`; their seal is `signer/authority_seals.py`.
 """
 
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Final, Literal, NamedTuple
 
 import msgspec
@@ -28,6 +29,7 @@ MAX_SIGNERS: Final = 64
 MAX_QUORUMS: Final = 32
 MAX_MEMBERS: Final = 32
 MAX_DEPTH: Final = 3
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class SignerRow(NamedTuple):
@@ -42,6 +44,9 @@ class SignerRow(NamedTuple):
     permissions: str
     policy_ids: str
     status: Standing
+    # In microseconds since 1970.
+    not_before: int | None = None
+    expires_at: int | None = None
 
 
 class QuorumRow(NamedTuple):
@@ -75,6 +80,14 @@ class Signer(msgspec.Struct, frozen=True, kw_only=True):
     permissions: frozenset[str]
     policy_ids: tuple[str, ...]
     status: Standing
+    not_before: int | None = None
+    expires_at: int | None = None
+
+    def is_in_time(self, now: int) -> bool:
+        """Say whether it authorises at this moment: from its first one on, and not at its last one any more."""
+        return (self.not_before is None or self.not_before <= now) and (
+            self.expires_at is None or now < self.expires_at
+        )
 
 
 class Quorum(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,6 +107,12 @@ class Authority(msgspec.Struct, frozen=True):
     signers: dict[str, Signer]
     quorums: dict[str, Quorum]
 
+    def at(self, now: datetime) -> "Authority":
+        """The same set at a moment: who is outside their time authorises as little as who is paused."""
+        outside = [one for one in self.signers.values() if not one.is_in_time(microseconds(now))]
+        paused = {one.id: msgspec.structs.replace(one, status="paused") for one in outside}
+        return msgspec.structs.replace(self, signers={**self.signers, **paused}) if paused else self
+
 
 class Authorized(msgspec.Struct, frozen=True, rename="camel"):
     """By whom an order was authorised, as its receipt and its audit row say it too."""
@@ -103,3 +122,8 @@ class Authorized(msgspec.Struct, frozen=True, rename="camel"):
     policy_ids: Annotated[
         tuple[str, ...], described("The rules that these signers name; they bound the order besides the agent's own.")
     ]
+
+
+def microseconds(moment: datetime) -> int:
+    """Count the microseconds since 1970, as sealed rows have their times."""
+    return (moment - _EPOCH) // timedelta(microseconds=1)

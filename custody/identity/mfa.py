@@ -18,6 +18,7 @@ Action = Literal[
     "audit",
     "intents",
     "approvals",
+    "userWallets",
 ]
 Seconds = Annotated[int, Meta(ge=30, le=3600)]
 
@@ -58,7 +59,7 @@ def is_fresh(policy: MfaPolicy, action: Action, mfa_at: int | None, now: int) ->
     return mfa_at is not None and 0 <= now - mfa_at <= max_age(policy, action)
 
 
-def counted(mfa_at: int | None, counts_from: int | None) -> int | None:
+def counting_mfa(mfa_at: int | None, counts_from: int | None) -> int | None:
     """`mfa_at` of a token, where it still counts: not when it is of before the person's factors changed.
 
     `counts_from` is of the session (SQL `mfa_counts_from`): None says that nothing which it showed counts any more.

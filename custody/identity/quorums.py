@@ -22,7 +22,7 @@ class QuorumTooDeep(Invalid):
     """Key quorums may be nested 3 levels deep, the first included; name the signers directly instead."""
 
 
-def agreed(authority: Authority, quorum_id: str, shown: Collection[str], permissions: Set[str]) -> bool:
+def is_met(authority: Authority, quorum_id: str, shown: Collection[str], permissions: Set[str]) -> bool:
     """Say whether these signers together are enough for a quorum that has one of the permissions.
 
     A signer who is shown and stands nowhere in the tree refuses all. Signers and member quorums that are revoked,
@@ -44,10 +44,10 @@ def agreed(authority: Authority, quorum_id: str, shown: Collection[str], permiss
         if (signer := authority.signers.get(name)) is not None and _may(signer, permissions)
     }
     living = {name: one for name, one in tree.items() if _may(one, permissions)}
-    return _met(quorum, living, counted, frozenset({("quorum", quorum_id)})) is not None
+    return _use(quorum, living, counted, frozenset({("quorum", quorum_id)})) is not None
 
 
-def uncounted(authority: Authority, quorum_id: str, shown: Collection[str], permissions: Set[str]) -> dict[str, str]:
+def reasons(authority: Authority, quorum_id: str, shown: Collection[str], permissions: Set[str]) -> dict[str, str]:
     """List those shown, and the member quorums, that do not count, each with the reason; for where too few agreed."""
     tree = _tree(authority.quorums, quorum_id)
     why: dict[str, str] = {}
@@ -66,7 +66,7 @@ def uncounted(authority: Authority, quorum_id: str, shown: Collection[str], perm
             why[name] = "it lacks the permission that this route needs"
         else:
             below = {member for one in _tree(authority.quorums, name).values() for member in one.members}
-            if not agreed(authority, name, below.intersection(shown), permissions):
+            if not is_met(authority, name, below.intersection(shown), permissions):
                 why[name] = "too few of its own members agreed"
     return why
 
@@ -119,7 +119,7 @@ def _may(one: Signer | Quorum, permissions: Set[str]) -> bool:
     return one.status == "active" and not one.permissions.isdisjoint(permissions)
 
 
-def _met(
+def _use(
     quorum: Quorum, living: Mapping[str, Quorum], counted: Mapping[str, Signer], used: frozenset[_Mark]
 ) -> frozenset[_Mark] | None:
     """Find what is used up once this quorum is met, or None.
@@ -139,7 +139,7 @@ def _met(
         child = living.get(name)
         if child is None or not missing or ("quorum", name) in used:
             continue
-        taken = _met(child, living, counted, used | {("quorum", name)})
+        taken = _use(child, living, counted, used | {("quorum", name)})
         if taken is not None:
             used = taken
             missing -= 1

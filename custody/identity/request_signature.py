@@ -1,6 +1,6 @@
 """Signed requests: the text that is signed, the two kinds of signature, and how long one is good.
 
-Normative: docs/request-signature.md. Which keys are tried, and that a signature is used only once, is for the caller.
+Normative: docs/api.md. Which keys are tried, and that a signature is used only once, is for the caller.
 """
 
 import hashlib

@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives.asymmetric.ec import (
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from cryptography.hazmat.primitives.hashes import SHA256
 
-from custody.identity.saml_refusals import shown
+from custody.identity.saml_refusals import plain
 from custody.kit.errors import Invalid
 
 MAX_CERTIFICATES: Final = 5
@@ -111,7 +111,7 @@ def _read(where: str, pem: str) -> Certificate:
     except (ValueError, TypeError, UnsupportedAlgorithm):
         raise IdpCertificateInvalid(f"{where} is no X.509 certificate that can be read; export it again.") from None
     return Certificate(
-        subject=shown(subject),
+        subject=plain(subject),
         not_after=found.not_valid_after_utc,
         fingerprint=found.fingerprint(SHA256()).hex(),
         public_key=_usable(where, key),

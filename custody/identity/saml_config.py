@@ -35,6 +35,9 @@ class SamlConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
         Annotated[tuple[Annotated[str, Meta(max_length=16_384)], ...], Meta(max_length=MAX_CERTIFICATES)],
         described("Certificates that it signs with, each as PEM or as its base64 alone: one to five."),
     ]
+    want_assertions_encrypted: Annotated[
+        bool, described("True to refuse an assertion that is not encrypted for the tenant's key.")
+    ] = False
     email_attribute: Annotated[
         Attribute | None, described("The attribute with the e-mail address; without it the usual ones are tried.")
     ] = None

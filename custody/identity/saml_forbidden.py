@@ -4,12 +4,17 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from custody.identity.saml_refusals import SamlRefused, misshapen
+from custody.identity.saml_refusals import SamlRefused, bad_shape
 from custody.identity.xml_tree import Element
 
 _ID = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]{0,255}\Z")
 # What can stand nowhere: behind each of them somebody once hid an assertion.
 _NOWHERE: Final = frozenset({"Extensions", "Advice", "Object", "StatusDetail", "Manifest"})
+
+
+# Among what encrypts an assertion, each once; and what could be taken for another.
+_ENCRYPTED: Final = ["EncryptedAssertion", "EncryptedData", "EncryptedKey"]
+_TAKEN: Final = _NOWHERE | {"Assertion", "Response", "Signature"}
 
 
 def walk(element: Element) -> Iterator[Element]:
@@ -31,12 +36,12 @@ def check_everywhere(response: Element) -> None:
             raise SamlRefused(
                 "saml_encrypted",
                 "assertion",
-                "The identity provider encrypted the assertion or a part of it. Its administrator must turn assertion "
-                "encryption off; the connection is encrypted already.",
+                "The identity provider encrypted a part of the assertion, such as its NameID. Its administrator must "
+                "have the whole assertion encrypted, or nothing.",
                 found=one.name,
             )
         if one.local in _NOWHERE or (one.local == "Response" and one is not response):
-            raise misshapen("assertion", "no such element in a response", one.name)
+            raise bad_shape("assertion", "no such element in a response", one.name)
         signatures += one.local == "Signature"
         if one.local == "Assertion":
             assertions.append(one)
@@ -53,13 +58,24 @@ def check_everywhere(response: Element) -> None:
         )
     in_place = sum(child.local == "Signature" for parent in (response, assertions[0]) for child in parent.elements)
     if signatures != in_place:
-        raise misshapen("assertion", "a Signature only directly in Response and Assertion", "one elsewhere")
+        raise bad_shape("assertion", "a Signature only directly in Response and Assertion", "one elsewhere")
+
+
+def check_encrypted(opened: Element, encrypted: Element) -> None:
+    """Refuse around an encrypted assertion what no place may have, and an ID that is there twice with what came out."""
+    found = [one.local for one in walk(encrypted) if one.local.startswith("Encrypted") or one.local in _TAKEN]
+    if sorted(found) != _ENCRYPTED:
+        raise bad_shape("assertion", " ".join(_ENCRYPTED), " ".join(found))
+    seen: set[str] = set()
+    for one in (*walk(opened), *walk(encrypted)):
+        if one.attributes:
+            _take_ids(one, seen)
 
 
 def _take_ids(element: Element, seen: set[str]) -> None:
     found = [one for one in element.attributes if one.local.lower() == "id"]
     if element.local in ("Response", "Assertion") and [one.name for one in found] != ["ID"]:
-        raise misshapen(
+        raise bad_shape(
             "assertion", f"one attribute ID of {element.local}", " ".join(one.name for one in found) or "none"
         )
     for one in found:

@@ -21,7 +21,7 @@ CHECKS: Final = (
     Check("xml", "It is XML in which nothing can hide"),
     Check("response", "It is a SAML 2.0 response in the expected shape"),
     Check("status", "The identity provider reports success"),
-    Check("assertion", "It holds exactly one assertion, which is not encrypted"),
+    Check("assertion", "It holds exactly one assertion, encrypted or not as the configuration wants it"),
     Check("signed", "The assertion itself is signed"),
     Check("signature", "The signature of the assertion is by a certificate of the configuration"),
     Check("response_signature", "The signature of the response holds too, if there is one"),
@@ -42,8 +42,8 @@ class SamlRefused(Unauthenticated):
     def __init__(self, code: str, check: str, message: str, *, expected: str = "", found: str = "") -> None:
         super().__init__(message, code=code)
         self.check = check
-        self.expected = shown(expected)
-        self.found = shown(found)
+        self.expected = plain(expected)
+        self.found = plain(found)
 
     @property
     def passed(self) -> tuple[Check, ...]:
@@ -51,7 +51,7 @@ class SamlRefused(Unauthenticated):
         return CHECKS[: NAMES.index(self.check)]
 
 
-def misshapen(check: str, expected: str, found: str) -> SamlRefused:
+def bad_shape(check: str, expected: str, found: str) -> SamlRefused:
     """The refusal of elements or attributes that are not where they must be."""
     return SamlRefused(
         "saml_shape",
@@ -63,7 +63,7 @@ def misshapen(check: str, expected: str, found: str) -> SamlRefused:
     )
 
 
-def shown(text: str) -> str:
+def plain(text: str) -> str:
     """A bounded and printable form of what strangers wrote."""
     cut = text if len(text) <= MAX_SHOWN else text[: MAX_SHOWN - 1] + "…"
     return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in cut)

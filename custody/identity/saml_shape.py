@@ -9,29 +9,34 @@ from typing import Final
 import msgspec
 
 from custody.identity.saml_forbidden import check_everywhere
-from custody.identity.saml_refusals import SamlRefused, misshapen, shown
+from custody.identity.saml_refusals import SamlRefused, bad_shape, plain
 from custody.identity.saml_signature import DSIG
 from custody.identity.xml_tree import Element, has_text
 
 PROTOCOL: Final = "urn:oasis:names:tc:SAML:2.0:protocol"
 ASSERTION: Final = "urn:oasis:names:tc:SAML:2.0:assertion"
 BEARER: Final = "urn:oasis:names:tc:SAML:2.0:cm:bearer"
+ENCRYPTION: Final = "http://www.w3.org/2001/04/xmlenc#"
+ENCRYPTION_1_1: Final = "http://www.w3.org/2009/xmlenc11#"
 _STATUS: Final = "urn:oasis:names:tc:SAML:2.0:status:"
-_NAMESPACES: Final = {"p": PROTOCOL, "a": ASSERTION, "d": DSIG}
-# The attributes without a prefix that each may have; of those that are not listed, any.
+_NAMESPACES: Final = {"p": PROTOCOL, "a": ASSERTION, "d": DSIG, "e": ENCRYPTION, "f": ENCRYPTION_1_1}
+# The attributes without a prefix that each may have; what is not listed has none.
 _ATTRIBUTES: Final[dict[str, tuple[str, ...]]] = {
     "Response": ("ID", "Version", "IssueInstant", "Destination", "InResponseTo", "Consent"),
-    "Status": (),
     "Assertion": ("ID", "Version", "IssueInstant"),
-    "Subject": (),
     "SubjectConfirmation": ("Method",),
     "SubjectConfirmationData": ("NotOnOrAfter", "NotBefore", "Recipient", "InResponseTo", "Address"),
     "Conditions": ("NotBefore", "NotOnOrAfter"),
-    "AudienceRestriction": (),
-    "OneTimeUse": (),
     "ProxyRestriction": ("Count",),
     "AuthnStatement": ("AuthnInstant", "SessionIndex", "SessionNotOnOrAfter"),
-    "AttributeStatement": (),
+    "EncryptedData": ("Id", "Type"),
+    "EncryptedKey": ("Id", "Type", "Recipient"),
+    "EncryptionMethod": ("Algorithm",),
+    "KeyInfo": ("Id",),
+    "DataReference": ("URI",),
+    "RetrievalMethod": ("URI", "Type"),
+    "DigestMethod": ("Algorithm",),
+    "MGF": ("Algorithm",),
 }
 
 
@@ -76,7 +81,7 @@ def check_status(response: Element) -> None:
     found = [one for one in response.elements if (one.namespace, one.local) == (PROTOCOL, "Status")]
     codes = [one for status in found for one in status.elements if one.local == "StatusCode"]
     if len(found) != 1 or len(codes) != 1:
-        raise misshapen("status", "one Status with one StatusCode", _names(response))
+        raise bad_shape("status", "one Status with one StatusCode", _names(response))
     if codes[0].get("Value") == f"{_STATUS}Success" and not codes[0].elements:
         return
     below = [str(one.get("Value")) for one in (codes[0], *codes[0].elements[:1])]
@@ -85,7 +90,7 @@ def check_status(response: Element) -> None:
         "saml_idp_refused",
         "status",
         "The identity provider did not sign the person in: "
-        f"{shown(' / '.join(value.removeprefix(_STATUS) for value in below))}. Sign in again; if it is refused again, "
+        f"{plain(' / '.join(value.removeprefix(_STATUS) for value in below))}. Sign in again; if it is refused again, "
         "ask the administrator of the identity provider whether you may use this application.",
         expected=f"{_STATUS}Success",
         found=" / ".join(below) + (f": {said}" if said else ""),
@@ -95,12 +100,12 @@ def check_status(response: Element) -> None:
 def parts_of(response: Element) -> Parts:
     """The elements of a response, or SamlRefused; whether it is signed is not asked here."""
     check_everywhere(response)
-    issuer, signature, status, assertion = _children(
+    issuer, signature, status, assertion = children_of(
         response, "p:Response", "a:Issuer?", "d:Signature?", "p:Status", "a:Assertion"
     )
-    _children(status[0], "p:Status", "p:StatusCode", "p:StatusMessage?")
+    children_of(status[0], "p:Status", "p:StatusCode", "p:StatusMessage?")
     _check_version(assertion[0], "assertion")
-    inner, own, subject, conditions, first, attributes, last = _children(
+    inner, own, subject, conditions, first, attributes, last = children_of(
         assertion[0],
         "a:Assertion",
         "a:Issuer",
@@ -111,14 +116,14 @@ def parts_of(response: Element) -> Parts:
         "a:AttributeStatement*",
         "a:AuthnStatement*",
     )
-    name_id, confirmations = _children(subject[0], "a:Subject", "a:NameID", "a:SubjectConfirmation+")
+    name_id, confirmations = children_of(subject[0], "a:Subject", "a:NameID", "a:SubjectConfirmation+")
     # Of the others nothing is read, so they may be anything that can stand anywhere. Without a bearer one is refused.
     bearers = [one for one in confirmations if one.get("Method") == BEARER] or confirmations[:1]
-    pairs = [(one, _children(one, "a:SubjectConfirmation", "a:SubjectConfirmationData")[0][0]) for one in bearers]
+    pairs = [(one, children_of(one, "a:SubjectConfirmation", "a:SubjectConfirmationData")[0][0]) for one in bearers]
     for _, data in pairs:
-        _children(data, "a:SubjectConfirmationData")
+        children_of(data, "a:SubjectConfirmationData")
     for one in (*first, *last):
-        _children(one, "a:AuthnStatement", "a:SubjectLocality?", "a:AuthnContext")
+        children_of(one, "a:AuthnStatement", "a:SubjectLocality?", "a:AuthnContext")
     return Parts(
         response=response,
         response_issuer=issuer[0] if issuer else None,
@@ -133,7 +138,7 @@ def parts_of(response: Element) -> Parts:
         conditions=conditions[0],
         authentications=(*first, *last),
         attributes=tuple(
-            one for statement in attributes for one in _children(statement, "a:AttributeStatement", "a:Attribute*")[0]
+            one for statement in attributes for one in children_of(statement, "a:AttributeStatement", "a:Attribute*")[0]
         ),
     )
 
@@ -143,7 +148,7 @@ def audiences_of(conditions: Element) -> list[list[str]]:
     found = []
     _check_attributes(conditions, "Conditions")
     if has_text(conditions):
-        raise misshapen("audience", "no text in Conditions", _names(conditions))
+        raise bad_shape("audience", "no text in Conditions", _names(conditions))
     for one in conditions.elements:
         if one.local not in ("AudienceRestriction", "OneTimeUse", "ProxyRestriction") or one.namespace != ASSERTION:
             raise SamlRefused(
@@ -155,7 +160,7 @@ def audiences_of(conditions: Element) -> list[list[str]]:
                 found=one.name,
             )
         wanted = {"AudienceRestriction": "a:Audience+", "ProxyRestriction": "a:Audience*"}.get(one.local)
-        inside = _children(one, f"a:{one.local}", *([wanted] if wanted else []))
+        inside = children_of(one, f"a:{one.local}", *([wanted] if wanted else []))
         if one.local == "AudienceRestriction":
             found.append([audience.plain_text or "" for audience in inside[0]])
     return found
@@ -172,7 +177,7 @@ def _check_version(element: Element, check: str) -> None:
         )
 
 
-def _children(element: Element, *wanted: str) -> list[tuple[Element, ...]]:
+def children_of(element: Element, *wanted: str) -> list[tuple[Element, ...]]:
     """The children by the names in `wanted`, in this order: one, or as ? * + say, and nothing else."""
     own, *names = wanted
     local = own[2:]
@@ -188,7 +193,7 @@ def _children(element: Element, *wanted: str) -> list[tuple[Element, ...]]:
         found.append(children[begin:at])
     if len(found) != len(names) or at != len(children) or has_text(element):
         said = " ".join(name[2:] for name in names) or "nothing"
-        raise misshapen("assertion", f"{local}({said})", _names(element))
+        raise bad_shape("assertion", f"{local}({said})", _names(element))
     return found
 
 
@@ -198,7 +203,7 @@ def _names(element: Element) -> str:
 
 
 def _check_attributes(element: Element, local: str) -> None:
-    allowed = _ATTRIBUTES[local]
+    allowed = _ATTRIBUTES.get(local, ())
     if any(not one.namespace and one.local not in allowed for one in element.attributes):
         found = " ".join(one.name for one in element.attributes)
-        raise misshapen("assertion", f"of {local} only the attributes {' '.join(allowed)}", found)
+        raise bad_shape("assertion", f"of {local} only the attributes {' '.join(allowed)}", found)

@@ -53,7 +53,7 @@ class _Signed:
         message = f"The signature of the {self.parent.local} {what}. {cure}"
         raise SamlRefused(code, self.check, message, expected=expected, found=found)
 
-    def misshapen(self, expected: str, found: str) -> NoReturn:
+    def bad_shape(self, expected: str, found: str) -> NoReturn:
         cure = "Its administrator must choose a plain enveloped signature with exclusive canonicalisation."
         self.refuse("saml_signature_shape", "has a form that is not accepted", cure, expected, found)
 
@@ -67,10 +67,10 @@ def verify(parent: Element, signature: Element, certificates: Sequence[Certifica
     )
     transforms, digest_method, digest_value = _children(signed, reference, "Transforms", "DigestMethod", "DigestValue")
     if (uri := reference.get("URI")) != (own := f"#{parent.get('ID')}"):
-        signed.misshapen(f"a Reference to the {parent.local} around it, {own}", str(uri))
+        signed.bad_shape(f"a Reference to the {parent.local} around it, {own}", str(uri))
     prefixes = _transforms(signed, transforms)
-    kind, hashing = _known(signed, algorithm, _SIGNATURES, "saml_signature_algorithm", "RSA-SHA256")
-    digest = Hash(_known(signed, digest_method, _DIGESTS, "saml_digest_algorithm", "SHA-256"))
+    kind, hashing = _look_up(signed, algorithm, _SIGNATURES, "saml_signature_algorithm", "RSA-SHA256")
+    digest = Hash(_look_up(signed, digest_method, _DIGESTS, "saml_digest_algorithm", "SHA-256"))
     content = canonical(information, _exclusive(signed, method))
     matching = [one for one in certificates if isinstance(one.public_key, kind)]
     by = _signer(signed, content, _base64(signed, value), matching, hashing)
@@ -87,11 +87,11 @@ def verify(parent: Element, signature: Element, certificates: Sequence[Certifica
 def _transforms(signed: _Signed, transforms: Element) -> frozenset[str]:
     enveloped, exclusive = _children(signed, transforms, "Transform", "Transform")
     if enveloped.elements or (found := _algorithm(signed, enveloped)) != _ENVELOPED:
-        signed.misshapen(f"first the transform {_ENVELOPED}", found if not enveloped.elements else "one with content")
+        signed.bad_shape(f"first the transform {_ENVELOPED}", found if not enveloped.elements else "one with content")
     return _exclusive(signed, exclusive)
 
 
-def _known[Known](signed: _Signed, method: Element, known: Mapping[str, Known], code: str, cure: str) -> Known:
+def _look_up[Known](signed: _Signed, method: Element, known: Mapping[str, Known], code: str, cure: str) -> Known:
     name = _algorithm(signed, method)
     if method.elements or (found := known.get(name)) is None:
         todo = f"The administrator of the identity provider must choose {cure}."
@@ -134,35 +134,35 @@ def _children(signed: _Signed, element: Element, *names: str) -> tuple[Element, 
     found = element.elements
     wanted = names if len(found) == len(names) else tuple(name for name in names if not name.endswith("?"))
     if [(one.namespace, one.local) for one in found] != [(DSIG, name.rstrip("?")) for name in wanted]:
-        signed.misshapen(f"{element.local}({' '.join(names)})", f"({' '.join(one.name for one in found[:8])})")
+        signed.bad_shape(f"{element.local}({' '.join(names)})", f"({' '.join(one.name for one in found[:8])})")
     if has_text(element):
-        signed.misshapen("no text between elements", f"text in {element.local}")
+        signed.bad_shape("no text between elements", f"text in {element.local}")
     return found
 
 
 def _exclusive(signed: _Signed, method: Element) -> frozenset[str]:
     """The prefixes of an exclusive canonicalisation; refuses any other."""
     if (found := _algorithm(signed, method)) != EXCLUSIVE:
-        signed.misshapen(f"the canonicalisation {EXCLUSIVE}", found)
+        signed.bad_shape(f"the canonicalisation {EXCLUSIVE}", found)
     if not method.elements:
         return frozenset()
     (inclusive,) = method.elements
     listed = inclusive.get("PrefixList") or ""
     named = (inclusive.namespace, inclusive.local) == (EXCLUSIVE, "InclusiveNamespaces")
     if not named or inclusive.children or [one.name for one in inclusive.attributes] != ["PrefixList"]:
-        signed.misshapen("InclusiveNamespaces with a PrefixList", inclusive.name)
+        signed.bad_shape("InclusiveNamespaces with a PrefixList", inclusive.name)
     prefixes = listed.split(" ")
     if listed and (len(prefixes) > MAX_PREFIXES or not _PREFIXES.match(listed)):
-        signed.misshapen(f"a PrefixList of at most {MAX_PREFIXES} prefixes with one space between", listed)
+        signed.bad_shape(f"a PrefixList of at most {MAX_PREFIXES} prefixes with one space between", listed)
     return frozenset("" if prefix == "#default" else prefix for prefix in prefixes if prefix)
 
 
 def _algorithm(signed: _Signed, method: Element) -> str:
     """The Algorithm of a method that has no other attribute, and no text beside what may be in it."""
     if [one.name for one in method.attributes] != ["Algorithm"] or len(method.elements) > 1:
-        signed.misshapen(f"{method.local} with an Algorithm and nothing else", method.name)
+        signed.bad_shape(f"{method.local} with an Algorithm and nothing else", method.name)
     if has_text(method):
-        signed.misshapen("no text between elements", f"text in {method.local}")
+        signed.bad_shape("no text between elements", f"text in {method.local}")
     return method.attributes[0].value
 
 
@@ -171,4 +171,4 @@ def _base64(signed: _Signed, element: Element) -> bytes:
     try:
         return binascii.a2b_base64((text or "").translate(_BLANKS).encode("ascii"), strict_mode=True)
     except ValueError:
-        signed.misshapen(f"base64 in {element.local}", text or "nothing, or an element")
+        signed.bad_shape(f"base64 in {element.local}", text or "nothing, or an element")

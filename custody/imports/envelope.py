@@ -1,4 +1,4 @@
-"""The envelope in which a private key travels: X25519, HKDF-SHA256, AES-256-GCM. docs/imports.md. Pure.
+"""The envelope in which a private key travels: X25519, HKDF-SHA256, AES-256-GCM. docs/wallets.md. Pure.
 
 A client seals to the one-time key of a session; only the signer, which has the other half, opens it. That half is
 never in a log, an answer or a repr.
@@ -65,14 +65,14 @@ class Bound(msgspec.Struct, frozen=True):
 def new_key() -> tuple[bytes, str]:
     """A one-time key: its private half, 32 bytes, and its public half as SPKI in base64url."""
     key = X25519PrivateKey.generate()
-    return key.private_bytes_raw(), encoded(_SPKI + key.public_key().public_bytes_raw())
+    return key.private_bytes_raw(), encode(_SPKI + key.public_key().public_bytes_raw())
 
 
-def opened(envelope: Envelope, private: bytes, bound: Bound) -> bytes:
+def open_envelope(envelope: Envelope, private: bytes, bound: Bound) -> bytes:
     """Open an envelope; EnvelopeRefused for one that was not sealed to this key for this session."""
-    spki = _decoded(envelope.ephemeral_public_key, len(_SPKI) + _KEY_BYTES)
-    iv, tag = _decoded(envelope.iv, _IV_BYTES), _decoded(envelope.tag, _TAG_BYTES)
-    ciphertext = _decoded(envelope.ciphertext)
+    spki = _decode(envelope.ephemeral_public_key, len(_SPKI) + _KEY_BYTES)
+    iv, tag = _decode(envelope.iv, _IV_BYTES), _decode(envelope.tag, _TAG_BYTES)
+    ciphertext = _decode(envelope.ciphertext)
     if not spki.startswith(_SPKI) or not 1 <= len(ciphertext) <= MAX_CIPHERTEXT:
         raise EnvelopeRefused
     try:
@@ -86,27 +86,27 @@ def opened(envelope: Envelope, private: bytes, bound: Bound) -> bytes:
         raise EnvelopeRefused from None
 
 
-def sealed(plaintext: bytes, public_key: str, bound: Bound, iv: bytes) -> Envelope:
+def seal(plaintext: bytes, public_key: str, bound: Bound, iv: bytes) -> Envelope:
     """Seal a key as a client does; `iv` are 12 fresh random bytes."""
-    theirs = X25519PublicKey.from_public_bytes(_decoded(public_key, len(_SPKI) + _KEY_BYTES)[len(_SPKI) :])
+    theirs = X25519PublicKey.from_public_bytes(_decode(public_key, len(_SPKI) + _KEY_BYTES)[len(_SPKI) :])
     ephemeral = X25519PrivateKey.generate()
     key = HKDF(SHA256(), 32, salt=None, info=bound.info).derive(ephemeral.exchange(theirs))
     made = AESGCM(key).encrypt(iv, plaintext, bound.session.encode())
-    public = encoded(_SPKI + ephemeral.public_key().public_bytes_raw())
-    return Envelope(public, encoded(iv), encoded(made[:-_TAG_BYTES]), encoded(made[-_TAG_BYTES:]))
+    public = encode(_SPKI + ephemeral.public_key().public_bytes_raw())
+    return Envelope(public, encode(iv), encode(made[:-_TAG_BYTES]), encode(made[-_TAG_BYTES:]))
 
 
-def encoded(raw: bytes) -> str:
+def encode(raw: bytes) -> str:
     """Base64url without padding."""
     return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
 
 
-def _decoded(text: str, length: int | None = None) -> bytes:
+def _decode(text: str, length: int | None = None) -> bytes:
     """The bytes of base64url in its one spelling, of this length."""
     try:
         raw = base64.b64decode(text.encode("ascii") + b"=" * (-len(text) % 4), altchars=b"-_", validate=True)
     except (ValueError, binascii.Error):
         raise EnvelopeRefused from None
-    if encoded(raw) != text or (length is not None and len(raw) != length):
+    if encode(raw) != text or (length is not None and len(raw) != length):
         raise EnvelopeRefused
     return raw

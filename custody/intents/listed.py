@@ -8,31 +8,28 @@ from msgspec import UNSET, Meta, UnsetType
 from custody.intents.types import Intent
 from custody.kit.described import described
 from custody.kit.shapes import AgentId, Offset
+from custody.kit.spellings import both_spellings, same_as
 from custody.protocol.signer.intent_words import IntentStatus, IntentType
 
 # A payload or a result beyond so many bytes is left out of a list.
 MAX_LISTED_BYTES: Final = 2_048
 
 
-class IntentQuery(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class IntentQuery(msgspec.Struct, frozen=True, kw_only=True, rename=both_spellings):
     """The intents to list."""
 
     status: Annotated[IntentStatus | None, described("Only intents in this state.")] = None
     intent_type: Annotated[IntentType | None, described("Only intents of this type.")] = None
-    intent_type_: Annotated[IntentType | None, described("The same as `intentType`.")] = msgspec.field(
-        name="intent_type", default=None
-    )
-    type: Annotated[IntentType | None, described("The same as `intentType`.")] = None
+    intent_type_: Annotated[IntentType | None, same_as("intentType")] = None
+    type: Annotated[IntentType | None, same_as("intentType")] = None
     agent_id: Annotated[AgentId | None, described("Only intents of this agent.")] = None
-    wallet_id: Annotated[AgentId | None, described("The same as `agentId`.")] = msgspec.field(
-        name="wallet_id", default=None
-    )
+    wallet_id: Annotated[AgentId | None, same_as("agentId")] = msgspec.field(name="wallet_id", default=None)
     limit: Annotated[Annotated[int, Meta(ge=1, le=200)], described("Maximum number of items.")] = 50
     include: Annotated[Literal["data"] | None, described("`data`: with payloads and results, however long.")] = None
     offset: Annotated[Offset, described("Number of items to skip.")] = 0
 
 
-class ListedIntent(Intent, frozen=True, rename="camel", kw_only=True):
+class ListedIntent(Intent, frozen=True, rename=both_spellings, kw_only=True):
     """An intent in a list; what is longer than 2 KiB is there with `include=data`, else its length alone."""
 
     payload: Annotated[
@@ -48,8 +45,8 @@ class ListedIntent(Intent, frozen=True, rename="camel", kw_only=True):
     ] = UNSET  # type: ignore[assignment]
     execution_result_: Annotated[
         dict[str, Any] | UnsetType | None,
-        described("The same as `executionResult`."),
-    ] = msgspec.field(name="execution_result", default=UNSET)  # type: ignore[assignment]
+        same_as("executionResult"),
+    ] = UNSET  # type: ignore[assignment]
     execution_result_bytes: Annotated[
         int | UnsetType, described("Length of the result that was left out.", unit="bytes")
     ] = UNSET

@@ -11,7 +11,8 @@ from typing import Annotated, Any, Final, Literal, get_args
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from custody.chains.orders import CallsOrder, EvmOrder, TransferOrder
+from custody.chains.evm.action_orders import CallsOrder, TransferOrder
+from custody.chains.evm.orders import EvmOrder
 from custody.identity.authority import MAX_MEMBERS
 from custody.kit.described import described
 from custody.kit.errors import Invalid
@@ -226,16 +227,16 @@ def digest_of(kind: str, text: str) -> bytes:
     return hashlib.sha256(b"custody-intent-v1:" + kind.encode() + b":" + text.encode()).digest()
 
 
-def completed(payload: Payload, new_id: Callable[[], str]) -> Payload:
+def complete(payload: Payload, new_id: Callable[[], str]) -> Payload:
     """The payload with an id for every rule that it makes, so that its digest says which."""
     if isinstance(payload, PolicyUpdate):
-        return msgspec.structs.replace(payload, policies=[_named(rule, new_id) for rule in payload.policies])
+        return msgspec.structs.replace(payload, policies=[_with_id(rule, new_id) for rule in payload.policies])
     if isinstance(payload, RuleCreate):
-        return msgspec.structs.replace(payload, rule=_named(payload.rule, new_id))
+        return msgspec.structs.replace(payload, rule=_with_id(payload.rule, new_id))
     return payload
 
 
-def _named(rule: PolicyRule, new_id: Callable[[], str]) -> PolicyRule:
+def _with_id(rule: PolicyRule, new_id: Callable[[], str]) -> PolicyRule:
     return rule if rule.id is not None else msgspec.structs.replace(rule, id=new_id())
 
 

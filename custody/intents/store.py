@@ -9,7 +9,7 @@ from custody.intents.listed import MAX_LISTED_BYTES, IntentList, IntentQuery, Li
 from custody.intents.types import Intent
 from custody.kit import clock
 from custody.kit.db import Pool, tenant_scope
-from custody.kit.paging import AROUND, bound, fitting
+from custody.kit.paging import AROUND, fitting, reach
 from custody.policies.types import decode_results
 from custody.protocol.signer.refusals import IntentAbsent
 
@@ -71,14 +71,14 @@ async def all_of(pool: Pool, tenant: str, query: IntentQuery) -> IntentList:
     shown = f"SELECT {_BESIDE}, {_WHOLE if query.include else _SHORT}, {_STATUS} {ordered}"
     by_size = fitting(f"{shown} LIMIT {int(query.limit)} OFFSET {int(query.offset)}", "created_at DESC, id", _SIZE)
     page = f"{_CLOCK} {by_size}"
-    to_count = bound(query.offset, query.limit)
+    to_count = reach(query.offset, query.limit)
     # In order, so by an index of the tenant's own: who has few would wait for a walk over the rows of all others.
     counted = f"{_CLOCK} {to_count.query(ordered)}"
     async with tenant_scope(pool, tenant) as connection:
         rows = await connection.fetch(page, *arguments)
         total = to_count.total(await connection.fetchval(counted, *arguments))
         orders = await _orders(connection, tenant, rows)
-    intents = [_listed(row, orders) for row in rows]
+    intents = [_to_listed(row, orders) for row in rows]
     return IntentList(intents, total.rows, total.is_estimate, query.limit, query.offset)
 
 
@@ -102,13 +102,13 @@ async def _orders(connection: Any, tenant: str, rows: list[Any]) -> dict[str, _O
 
 
 def _intent(row: Any, orders: dict[str, _Order]) -> Intent:
-    result = None if row["result"] is None else _told(_decode(row["result"]), orders)
+    result = None if row["result"] is None else _update(_decode(row["result"]), orders)
     return Intent(**_beside(row), payload=_decode(row["payload"]), execution_result=result, execution_result_=result)
 
 
-def _listed(row: Any, orders: dict[str, _Order]) -> ListedIntent:
+def _to_listed(row: Any, orders: dict[str, _Order]) -> ListedIntent:
     payload, result, bytes_left_out = row["payload"], row["result"], row["result_bytes"]
-    told = None if result is None else _told(_decode(result), orders)
+    told = None if result is None else _update(_decode(result), orders)
     left_out = UNSET if bytes_left_out else told
     return ListedIntent(
         **_beside(row),
@@ -151,7 +151,7 @@ def _beside(row: Any) -> dict[str, Any]:
     }
 
 
-def _told(result: dict[str, Any], orders: dict[str, _Order]) -> dict[str, Any]:
+def _update(result: dict[str, Any], orders: dict[str, _Order]) -> dict[str, Any]:
     """The result, with what has become of each transaction until now."""
     if "transactions" in result:
         return {**result, "transactions": [_now(one, orders) for one in result["transactions"]]}

@@ -8,6 +8,7 @@ from msgspec import Meta
 from custody.kit.described import Id, Instant, described
 from custody.kit.errors import Invalid
 from custody.kit.shapes import AgentId, Digest, DisplayName, Reason
+from custody.kit.spellings import both_spellings, same_as
 from custody.policies.types import Result
 from custody.protocol.signer.intent_words import IntentStatus, IntentType
 
@@ -18,13 +19,12 @@ Resource = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"^[\x21-\x
 Moment = Annotated[str, Meta(min_length=20, max_length=40)]
 _TYPE = described("Type of the intent.")
 _AGENT = described("The agent it is about; every type but `rpc` needs one.")
-_PAYLOAD = described("Payload of the intent's type; see docs/intents.md.")
+_PAYLOAD = described("Payload of the intent's type; see docs/signers.md.")
 _DETAILS = described("Accepted empty; details are not supported, so an array with any is refused.")
 _RESOURCE_TYPE = described("A word of your own for what it is about.")
 _RESOURCE = described("The id of that, for you to find the intent by.")
 _EXPIRES = described("Time when it ends undecided; ISO 8601, at most 7 days ahead.", format="date-time")
 _NAME = described("Display name of the proposer.")
-_OTHER = "The same as `{}`."
 
 
 class AuthorizationDetailsUnsupported(Invalid):
@@ -43,45 +43,31 @@ class BadIntentExpiry(Invalid):
     """expiresAt must be a time to come, in ISO 8601 with its zone, such as 2026-01-31T12:00:00Z."""
 
 
-class NewIntentBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel", kw_only=True):
+class NewIntentBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename=both_spellings, kw_only=True):
     """A proposal. Fields of two words may be sent in snake_case too."""
 
     intent_type: Annotated[IntentType | None, _TYPE] = None
-    intent_type_: Annotated[IntentType | None, described(_OTHER.format("intentType"))] = msgspec.field(
-        name="intent_type", default=None
-    )
+    intent_type_: Annotated[IntentType | None, same_as("intentType")] = None
     agent_id: Annotated[AgentId | None, _AGENT] = None
-    wallet_id: Annotated[AgentId | None, described(_OTHER.format("agentId"))] = msgspec.field(
-        name="wallet_id", default=None
-    )
+    wallet_id: Annotated[AgentId | None, same_as("agentId")] = msgspec.field(name="wallet_id", default=None)
     resource_type: Annotated[Resource | None, _RESOURCE_TYPE] = None
-    resource_type_: Annotated[Resource | None, described(_OTHER.format("resourceType"))] = msgspec.field(
-        name="resource_type", default=None
-    )
+    resource_type_: Annotated[Resource | None, same_as("resourceType")] = None
     resource_id: Annotated[Resource | None, _RESOURCE] = None
-    resource_id_: Annotated[Resource | None, described(_OTHER.format("resourceId"))] = msgspec.field(
-        name="resource_id", default=None
-    )
+    resource_id_: Annotated[Resource | None, same_as("resourceId")] = None
     payload: Annotated[dict[str, Any], _PAYLOAD] = {}
     authorization_details: Annotated[list[dict[str, Any]] | None, _DETAILS] = None
-    authorization_details_: Annotated[list[dict[str, Any]] | None, described(_OTHER.format("authorizationDetails"))] = (
-        msgspec.field(name="authorization_details", default=None)
-    )
+    authorization_details_: Annotated[list[dict[str, Any]] | None, same_as("authorizationDetails")] = None
     expires_at: Annotated[Moment | None, _EXPIRES] = None
     expires_at_: Annotated[
         Annotated[int, Meta(ge=0, le=2**53)] | None, described("Time when it ends undecided, in Unix milliseconds.")
-    ] = msgspec.field(name="expires_at", default=None)
+    ] = None
     ttl_seconds: Annotated[
         Annotated[int, Meta(ge=1, le=2**31)] | None,
         described("For how many seconds it waits, at most 7 days; without it 72 hours.", unit="seconds"),
     ] = None
-    ttl_seconds_: Annotated[Annotated[int, Meta(ge=1, le=2**31)] | None, described(_OTHER.format("ttlSeconds"))] = (
-        msgspec.field(name="ttl_seconds", default=None)
-    )
+    ttl_seconds_: Annotated[Annotated[int, Meta(ge=1, le=2**31)] | None, same_as("ttlSeconds")] = None
     created_by_display_name: Annotated[DisplayName | None, _NAME] = None
-    created_by_display_name_: Annotated[DisplayName | None, described(_OTHER.format("createdByDisplayName"))] = (
-        msgspec.field(name="created_by_display_name", default=None)
-    )
+    created_by_display_name_: Annotated[DisplayName | None, same_as("createdByDisplayName")] = None
 
 
 class DecisionBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
@@ -93,47 +79,39 @@ class DecisionBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rena
     ] = None
 
 
-class FailBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+class FailBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename=both_spellings):
     """The result to keep for an intent that is closed as failed."""
 
     execution_result: Annotated[dict[str, Any] | None, described("Anything of yours, at most 16 KiB.")] = None
-    execution_result_: Annotated[dict[str, Any] | None, described(_OTHER.format("executionResult"))] = msgspec.field(
-        name="execution_result", default=None
-    )
+    execution_result_: Annotated[dict[str, Any] | None, same_as("executionResult")] = None
 
 
-class Intent(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+class Intent(msgspec.Struct, frozen=True, rename=both_spellings, kw_only=True):
     """A proposal, and what has become of it."""
 
     id: Annotated[Id, described("The intent.")]
-    intent_id: Annotated[Id, described(_OTHER.format("id"))] = msgspec.field(name="intent_id")
+    intent_id: Annotated[Id, same_as("id")] = msgspec.field(name="intent_id")
     intent_type: Annotated[IntentType, _TYPE]
-    intent_type_: Annotated[IntentType, described(_OTHER.format("intentType"))] = msgspec.field(name="intent_type")
+    intent_type_: Annotated[IntentType, same_as("intentType")]
     agent_id: Annotated[str | None, described("The agent it is about.")]
-    wallet_id: Annotated[str | None, described(_OTHER.format("agentId"))] = msgspec.field(name="wallet_id")
+    wallet_id: Annotated[str | None, same_as("agentId")] = msgspec.field(name="wallet_id")
     resource_type: Annotated[str | None, _RESOURCE_TYPE]
-    resource_type_: Annotated[str | None, described(_OTHER.format("resourceType"))] = msgspec.field(
-        name="resource_type"
-    )
+    resource_type_: Annotated[str | None, same_as("resourceType")]
     resource_id: Annotated[str | None, _RESOURCE]
-    resource_id_: Annotated[str | None, described(_OTHER.format("resourceId"))] = msgspec.field(name="resource_id")
+    resource_id_: Annotated[str | None, same_as("resourceId")]
     payload: Annotated[dict[str, Any], described("Payload in its canonical spelling.")]
     digest: Annotated[str, described("The SHA-256 of type and payload, as who authorises it confirms it.")]
     authorization_details: Annotated[list[dict[str, Any]], described("Always empty.")] = []
-    authorization_details_: Annotated[list[dict[str, Any]], described(_OTHER.format("authorizationDetails"))] = (
-        msgspec.field(name="authorization_details", default_factory=list)
-    )
+    authorization_details_: Annotated[list[dict[str, Any]], same_as("authorizationDetails")] = []
     status: Annotated[IntentStatus, described("State of the intent.")]
     expires_at: Annotated[Instant, described("Time when it ends undecided.")]
-    expires_at_: Annotated[int, described("The same in Unix milliseconds.")] = msgspec.field(name="expires_at")
+    expires_at_: Annotated[int, described("The same in Unix milliseconds.")]
     created_at: Annotated[Instant, described("Time of the proposal.")]
-    created_at_: Annotated[int, described("The same in Unix milliseconds.")] = msgspec.field(name="created_at")
+    created_at_: Annotated[int, described("The same in Unix milliseconds.")]
     updated_at: Annotated[Instant, described("Time of the last change of its state.")]
     created_by: Annotated[str, described("The proposer: `user:<id>`, or a name of the key or client.")]
     created_by_display_name: Annotated[str | None, _NAME]
-    created_by_display_name_: Annotated[str | None, described(_OTHER.format("createdByDisplayName"))] = msgspec.field(
-        name="created_by_display_name"
-    )
+    created_by_display_name_: Annotated[str | None, same_as("createdByDisplayName")]
     authorized_by: Annotated[Id | None, described("The person who authorised it.")]
     authorized_at: Annotated[Instant | None, described("Time of the authorisation.")]
     reason: Annotated[str | None, described("Reason given when it was authorised, rejected or closed.")]
@@ -141,9 +119,7 @@ class Intent(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
         list[Result] | None, described("Of a batch of calls: what each rule said when it was proposed.")
     ]
     execution_result: Annotated[dict[str, Any] | None, described("Result of the execution; `code` says why it failed.")]
-    execution_result_: Annotated[dict[str, Any] | None, described(_OTHER.format("executionResult"))] = msgspec.field(
-        name="execution_result"
-    )
+    execution_result_: Annotated[dict[str, Any] | None, same_as("executionResult")]
 
 
 class Throttling(msgspec.Struct, frozen=True, rename="camel"):

@@ -111,17 +111,17 @@ def onwards(of: Walk, column: str, rows: Sequence[Any], *, more: bool, before: i
         return None
     last = rows[-1]
     number = (last[column] - _EPOCH) // timedelta(microseconds=1)
-    return written(of, Place(number, last["id"], before + len(rows), total))
+    return write(of, Place(number, last["id"], before + len(rows), total))
 
 
-def written(of: Walk, place: Place) -> str:
+def write(of: Walk, place: Place) -> str:
     """The cursor of a place."""
     before, total = min(place.before, _MOST), min(place.total.rows, _ESTIMATE - 1)
     total |= _ESTIMATE if place.total.is_estimate else 0
     return _text(_FORM.pack(_VERSION, of.name, before, total, place.number, place.id.bytes))
 
 
-def begun(of: Walk, query: Any) -> Place | None:
+def begin(of: Walk, query: Any) -> Place | None:
     """Find where the requested page begins, if a cursor says so. Raises BadCursor, OtherCursor, CursorAndPage."""
     if query.cursor is None:
         return None

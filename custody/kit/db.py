@@ -67,7 +67,7 @@ class _Patient(asyncpg.Connection):  # type: ignore[misc] # asyncpg carries no t
             raise
 
 
-async def acknowledged(connection: Connection) -> None:
+async def wait_for_replicas(connection: Connection) -> None:
     """Wait until the replicas have everything that this connection can see; a stored answer leaves only after it."""
     await connection.fetchval(_ACKNOWLEDGED)
 

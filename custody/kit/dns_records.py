@@ -60,7 +60,7 @@ class DnsRecords:
         records = list(found.rrset or ())
         if len(records) > most:
             raise DnsTooManyValues(name=name)
-        return [_shown(b"".join(record.strings)[:longest]) for record in records]
+        return [_printable(b"".join(record.strings)[:longest]) for record in records]
 
     def _resolver(self) -> dns.asyncresolver.Resolver:
         # Made for each question: the system's name servers may have changed.
@@ -72,7 +72,7 @@ class DnsRecords:
         return resolver
 
 
-def _shown(value: bytes) -> str:
+def _printable(value: bytes) -> str:
     """A value as text; what is not printable ASCII is in no token, and can only mislead readers."""
     text = value.decode("ascii", "replace")
     return "".join(one if one.isprintable() else "\ufffd" for one in text)

@@ -66,3 +66,14 @@ class Unavailable(CustodyError):
     """The service is temporarily unavailable; retry shortly."""
 
     retry_after = 1
+
+
+class QuotaExceeded(Conflict):
+    """This would exceed a quota of the tenant; delete what is not used, or ask the operator for more."""
+
+
+class DailyQuotaExceeded(TooMany):
+    """This would exceed a daily quota of the tenant, or its open streams; retry after the time in Retry-After."""
+
+    def __init__(self, message: str | None = None, *, retry_after: int = 1, **context: Any) -> None:
+        super().__init__(message, retry_after=retry_after, code="quota_exceeded", **context)

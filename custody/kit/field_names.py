@@ -98,7 +98,7 @@ _ACCOUNT: Final[Names] = {
     **_each("policies policyIds", Meant("signerPolicyIds")),
 }
 _SEALED: Final[Names] = {
-    **_each("privateKey key secret seed mnemonic", "no key is sent in the open; docs/imports.md says how it is sealed"),
+    **_each("privateKey key secret seed mnemonic", "no key is sent in the open; docs/wallets.md says how it is sealed"),
     **_each("sessionId", Meant("importSessionId")),
     **_each("nonce", Meant("iv")),
     **_each("authTag mac", Meant("tag")),
@@ -144,6 +144,12 @@ FIELD_NAMES: Final[Mapping[str, Names]] = {
             "to value data input nonce gas gasLimit chain chainId from",
             "a replacement is the same payment with the same nonce and gas limit; only fees are named",
         ),
+    },
+    "PaymentBody": {
+        **_ANY,
+        **_each("paymentRequired payment_required required accepts requirements header", Meant("demand", "all of it")),
+        **_each("url uri address endpoint", Meant("resource")),
+        **_each("amount maxAmount asset payTo network scheme", "the demand says it, and the rules limit it"),
     },
     "TypedDataBody": {
         **_ANY,

@@ -1,4 +1,4 @@
-"""Reads of one tenant that are under way together, in one statement. Decision 0086.
+"""Reads of one tenant that are under way together, in one statement. docs/operate.md.
 
 A read begins at once unless earlier ones of its tenant are still under way; then it begins with all that came
 meanwhile, when one of them ends. Nobody waits for company, and each sees rows as they are after it was asked for.

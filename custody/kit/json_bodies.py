@@ -20,7 +20,7 @@ class BadBody(Invalid):
     """The body does not match the schema of this route."""
 
 
-def typed(content: bytes, shape: Any) -> Any:
+def decode_as(content: bytes, shape: Any) -> Any:
     """The body as its type has it. To JSON `1.0` is the whole number 1, so it is one here."""
     try:
         return msgspec.json.decode(content, type=shape)

@@ -52,7 +52,7 @@ class SessionClaims(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omi
     """The claims of a person's access token: signed in to tenant `tid` as `role`, a second factor shown at `mfa_at`.
 
     `page` is the app client at whose page it began, `bound` that single sign-on began it: such a session stays in its
-    tenant.
+    tenant. With an `approval`, and the `digest` of its order, it is good for approving that, and for nothing else.
 
     Role, membership and session are looked up again wherever the token is used; they may be gone since.
     """
@@ -70,6 +70,8 @@ class SessionClaims(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omi
     jti: str
     page: str | None = None
     bound: bool = False
+    approval: str | None = None
+    digest: str | None = None
 
 
 Claims = AgentClaims | SessionClaims

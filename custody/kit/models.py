@@ -1,6 +1,6 @@
 """Tortoise models on the pool of the process, inside the scope of a tenant.
 
-For tables that only the api writes and by which nothing is judged; docs/sql.md says which kind a new table should be.
+For tables that only the api writes and by which nothing is judged; docs/recipes.md says which kind a new table is.
 Every key in the database starts with the tenant, which a model cannot say. In a tenant's scope no other tenant's row
 exists, so there the rest of the key is the key.
 """

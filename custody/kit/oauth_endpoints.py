@@ -73,14 +73,14 @@ def load(source: Mapping[str, str]) -> dict[OAuthName, OAuthEndpoints]:
 
 def client_ids(source: Mapping[str, str]) -> dict[OAuthName, str]:
     """The deployment's client id at each provider for which it has one."""
-    return _named(source, "CLIENT_ID")
+    return _by_provider(source, "CLIENT_ID")
 
 
 def client_secrets(source: Mapping[str, str]) -> dict[OAuthName, str]:
     """The secrets beside them; only the api has these."""
-    return _named(source, "CLIENT_SECRET")
+    return _by_provider(source, "CLIENT_SECRET")
 
 
-def _named(source: Mapping[str, str], what: str) -> dict[OAuthName, str]:
+def _by_provider(source: Mapping[str, str], what: str) -> dict[OAuthName, str]:
     found = {name: source.get(f"{name.upper()}_{what}", "").strip() for name in _BUILT_IN}
     return {name: value for name, value in found.items() if value}

@@ -29,6 +29,7 @@ _CONNECT_SECONDS = 4.0
 # Fetches at once in one process: of all, of one tenant, and those that are kept back for tenants with few.
 FETCHES, FETCHES_OF_TENANT, FETCHES_KEPT_BACK = 200, 20, 50
 _FEW = 5
+_FETCHES_BOUNDS = Bounds(FETCHES, FETCHES_OF_TENANT, FETCHES_OF_TENANT, FETCHES_KEPT_BACK, _FEW)
 Problem = Literal["name", "address_blocked", "connect", "tls", "timeout", "closed", "too_large", "encoded", "busy"]
 
 
@@ -48,12 +49,12 @@ class Outside:
         *,
         loopback_allowed: bool,
         extra_ca_file: Path | None = None,
-        private_allowed: Callable[[str, int], bool] | None = None,
+        private_allowed: Callable[[str, int, str], bool] | None = None,
         lookup: Lookup = system_lookup,
         answer_seconds: float = ANSWER_SECONDS,
     ) -> None:
         self.loopback_allowed = loopback_allowed
-        # The hosts that the operator lets have a private address.
+        # The hosts, ports and addresses that the operator lets be private.
         self._private_allowed = private_allowed
         self.answer_seconds = answer_seconds
         self.names = FairResolver(lookup)
@@ -61,9 +62,9 @@ class Outside:
         if extra_ca_file is not None:
             self.trusted.load_verify_locations(extra_ca_file)
 
-    def exceptions(self, host: str, port: int) -> frozenset[Reason]:
-        """Name the kinds of address that this host may have beside public ones."""
-        if self._private_allowed is not None and self._private_allowed(host, port):
+    def exceptions(self, host: str, port: int, address: str) -> frozenset[Reason]:
+        """Name the kinds of address that this host may have beside public ones, asked about this one."""
+        if self._private_allowed is not None and self._private_allowed(host, port, address):
             return PRIVATE
         return LOOPBACK if self.loopback_allowed else frozenset()
 
@@ -141,28 +142,37 @@ class Fetcher:
     look at: a redirect is an answer with a status of 3xx.
     """
 
-    def __init__(self, outside: Outside) -> None:
+    def __init__(self, outside: Outside, bounds: Bounds = _FETCHES_BOUNDS) -> None:
         self._outside = outside
-        self._slots = FairSlots(Bounds(FETCHES, FETCHES_OF_TENANT, FETCHES_OF_TENANT, FETCHES_KEPT_BACK, _FEW))
+        self._slots = FairSlots(bounds)
 
     async def get(self, url: str, *, tenant: str, most_bytes: int, headers: Mapping[str, str] | None = None) -> Fetched:
         """GET on a tenant's behalf."""
-        return await self._fetch("GET", url, tenant, headers or {}, b"", most_bytes)
+        return await self._fetch("GET", url, (tenant, None), headers or {}, b"", most_bytes)
 
-    async def post(self, url: str, body: bytes, *, tenant: str, most_bytes: int, headers: Mapping[str, str]) -> Fetched:
-        """POST on a tenant's behalf."""
-        return await self._fetch("POST", url, tenant, headers, body, most_bytes)
+    async def post(
+        self,
+        url: str,
+        body: bytes,
+        *,
+        tenant: str,
+        most_bytes: int,
+        headers: Mapping[str, str],
+        agent: str | None = None,
+    ) -> Fetched:
+        """POST on a tenant's behalf, or on that of one of its agents."""
+        return await self._fetch("POST", url, (tenant, agent), headers, body, most_bytes)
 
     async def _fetch(
         self,
         method: Literal["GET", "POST"],
         url: str,
-        tenant: str,
+        who: tuple[str, str | None],
         headers: Mapping[str, str],
         body: bytes,
         most_bytes: int,
     ) -> Fetched:
-        who = (tenant, tenant)
+        tenant, _ = who
         if self._slots.take(who) is not None:
             raise NoAnswer("busy")
         connections = Connections(self._outside, tenant, most=1, keep_seconds=0)
@@ -191,21 +201,21 @@ class _Guarded(httpcore.AsyncNetworkBackend):
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.AsyncNetworkStream:
         last: httpcore.ConnectError | httpcore.ConnectTimeout | None = None
-        for address in await self._judged(host.strip("[]"), port):
+        for address in await self._judge(host.strip("[]"), port):
             try:
                 return await self._network.connect_tcp(address, port, _CONNECT_SECONDS, None, socket_options)
             except (httpcore.ConnectError, httpcore.ConnectTimeout) as problem:
                 last = problem
         raise last or NoAnswer("name")
 
-    async def _judged(self, host: str, port: int) -> list[str]:
+    async def _judge(self, host: str, port: int) -> list[str]:
         try:
             addresses = await self._outside.names.resolve(host, port, self._tenant)
         except (OSError, UnicodeError):
             raise NoAnswer("name") from None
         for address in addresses:
             # One bad answer among good ones is an attack or a mistake; neither is worth a guess.
-            if reason := refusal(address, self._outside.exceptions(host, port)):
+            if reason := refusal(address, self._outside.exceptions(host, port, address)):
                 log.info("an address outside is refused", extra={"host": host, "reason": reason})
                 raise NoAnswer("address_blocked")
         return addresses

@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta, UnsetType
 from custody.kit.described import described
 from custody.kit.shapes import Offset
 
-# Rows behind a page are counted so far: a list of a million costs no more than one of a thousand. Decision 0085.
+# Rows behind a page are counted so far: a list of a million costs no more than one of a thousand. docs/api.md.
 COUNTED_BEYOND: Final = 1_000
 
 # A page ends before the row that would make its answer longer than this, but has at least one row.
@@ -84,7 +84,7 @@ class Bound(msgspec.Struct, frozen=True):
         return Total(min(counted, self.most), counted > self.most)
 
 
-def bound(offset: int, limit: int) -> Bound:
+def reach(offset: int, limit: int) -> Bound:
     """The bound for a page."""
     return Bound(offset + limit + COUNTED_BEYOND)
 
@@ -108,6 +108,6 @@ def cut[T](rows: Sequence[T], page: Page) -> Listed[T]:
     return Listed(list(rows[page.offset : page.offset + page.limit]), len(rows))
 
 
-def listed[T](rows: Sequence[T], total: Total, next_cursor: str | UnsetType | None = UNSET) -> Listed[T]:
+def page_of[T](rows: Sequence[T], total: Total, next_cursor: str | UnsetType | None = UNSET) -> Listed[T]:
     """A page with its total."""
     return Listed(list(rows), total.rows, next_cursor, total.is_estimate)

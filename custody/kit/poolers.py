@@ -23,19 +23,19 @@ class ForgetfulPooler(RuntimeError):
 
 async def refuse_forgetful(url: str) -> None:
     """Raise ForgetfulPooler if requests would fail behind what stands there. Every process starts with it."""
-    if await found(url) is Pooler.FORGETFUL:
+    if await find_pooler(url) is Pooler.FORGETFUL:
         raise ForgetfulPooler(f"the pooler before Postgres forgets prepared statements between transactions: {CURE}")
 
 
-async def found(url: str) -> Pooler:
+async def find_pooler(url: str) -> Pooler:
     """Look: with one connection where Postgres itself answers, and with two behind a pooler."""
-    first = await _connected(url)
+    first = await _connect(url)
     try:
         async with first.transaction():
             # A pooler makes up the number with which a client may cancel; Postgres gives its own process'.
             if await first.fetchval(_WHERE) == first.get_server_pid():
                 return Pooler.NONE
-        second = await _connected(url)
+        second = await _connect(url)
         try:
             return await _between(first, second)
         finally:
@@ -44,7 +44,7 @@ async def found(url: str) -> Pooler:
         await first.close(timeout=_SECONDS)
 
 
-async def _connected(url: str) -> asyncpg.Connection:
+async def _connect(url: str) -> asyncpg.Connection:
     # Without its cache the library prepares nothing under a name but what is named below.
     return await asyncpg.connect(url, timeout=_SECONDS, command_timeout=_SECONDS, statement_cache_size=0)
 

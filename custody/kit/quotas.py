@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Meta
 
 from custody.kit import clock
-from custody.kit.errors import Conflict, TooMany
+from custody.kit.errors import DailyQuotaExceeded, QuotaExceeded
 
 HIGHEST: Final = 2**53
 Figure = Annotated[int, Meta(ge=0, le=HIGHEST)]
@@ -59,17 +59,6 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
         return self.apart.get(tenant, self.everybody)
 
 
-class QuotaExceeded(Conflict):
-    """This would exceed a quota of the tenant; delete what is not used, or ask the operator for more."""
-
-
-class DailyQuotaExceeded(TooMany):
-    """This would exceed a daily quota of the tenant, or its open streams; retry after the time in Retry-After."""
-
-    def __init__(self, message: str | None = None, *, retry_after: int = 1, **context: Any) -> None:
-        super().__init__(message, retry_after=retry_after, code="quota_exceeded", **context)
-
-
 _WORDS: Final = {
     "agents": ("agents", "delete one that is not used"),
     "policy_bytes": ("bytes of policies, of all its agents together", "make their lists shorter"),
@@ -91,7 +80,7 @@ _MOMENTARY: Final = frozenset({"event_streams", "event_streams_per_person"})
 _STREAM_SECONDS = 5
 
 
-def exceeded(name: str, used: int, limit: int) -> QuotaExceeded | DailyQuotaExceeded:
+def excess(name: str, used: int, limit: int) -> QuotaExceeded | DailyQuotaExceeded:
     """The refusal, with what there is already, what there may be, and what cures it."""
     what, cure = _WORDS[name]
     whose = "of a person" if name.endswith("per_person") else "of this tenant"
@@ -107,7 +96,7 @@ def exceeded(name: str, used: int, limit: int) -> QuotaExceeded | DailyQuotaExce
 def check(name: str, used: int, limit: int, wanted: int = 1) -> None:
     """Raise unless so many more fit."""
     if limit and used + wanted > limit:
-        raise exceeded(name, used, limit)
+        raise excess(name, used, limit)
 
 
 def camel(name: str) -> str:

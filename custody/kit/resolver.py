@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from custody.kit.cache import Cache
+from custody.kit.deadlines import is_done_in_time
 from custody.kit.fair_slots import Bounds, FairSlots, Who
 from custody.kit.tasks import leave_to_caller, spawn
 
@@ -53,10 +54,9 @@ class FairResolver:
         """
         looking = spawn(self._look(host, port, (group, asker)), "resolve", on_failure=leave_to_caller)
         try:
-            if (known := self._names.of(group, host)) is not None:
-                await asyncio.wait([looking], timeout=self._patience_seconds)
-                if not looking.done():
-                    return known
+            known = self._names.of(group, host)
+            if known is not None and not await is_done_in_time(looking, self._patience_seconds):
+                return known
             return await looking
         finally:
             looking.cancel()
@@ -64,11 +64,11 @@ class FairResolver:
     async def _look(self, host: str, port: int, who: Who) -> list[str]:
         await self._turns.take(who)
         running = spawn(self._lookup(host, port), "lookup", on_failure=leave_to_caller)
-        running.add_done_callback(lambda ended: self._looked(ended, host, who))
+        running.add_done_callback(lambda ended: self._take_answer(ended, host, who))
         # Shielded: who gives up leaves a thread behind, and has no turn again before that has ended.
         return await asyncio.shield(running)
 
-    def _looked(self, running: "asyncio.Future[list[str]]", host: str, who: Who) -> None:
+    def _take_answer(self, running: "asyncio.Future[list[str]]", host: str, who: Who) -> None:
         self._turns.give_back(who)
         # Asking for the exception tells the loop that somebody has seen it.
         if not running.cancelled() and running.exception() is None and (found := running.result()):

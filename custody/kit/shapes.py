@@ -16,6 +16,10 @@ Uuid = Annotated[
     str,
     Meta(min_length=36, max_length=36, pattern=r"^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\Z"),
 ]
+# One that was made, or that of every agent.
+PolicySetId = Annotated[
+    str, Meta(min_length=6, max_length=36, pattern=r"^(tenant|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})\Z")
+]
 # What a member of a tenant may be; what each may do is in custody.identity.roles.
 Role = Literal["owner", "admin", "developer", "billing", "viewer", "member"]
 # What an invitation gives: nobody becomes an owner by mail.

@@ -28,7 +28,7 @@ class _Timed:
             stages[f"{self._name}_ms"] = round(stages.get(f"{self._name}_ms", 0.0) + taken, 2)
 
 
-def timed(name: str) -> _Timed:
+def time_stage(name: str) -> _Timed:
     """Add the milliseconds of what happens inside to the stage of that name."""
     # Several for each order: a generator takes four times as long.
     return _Timed(name)

@@ -40,16 +40,16 @@ def spawn[T](
     task = asyncio.Task(coroutine, name=name, loop=asyncio.get_running_loop(), eager_start=eager)
     holder: set[Any] = _running if among is None else among
 
-    def ended(task: asyncio.Task[T]) -> None:
+    def on_end(task: asyncio.Task[T]) -> None:
         holder.discard(task)
         if not task.cancelled() and (problem := task.exception()) is not None:
             on_failure(name, problem)
 
     if task.done():
-        ended(task)
+        on_end(task)
     else:
         holder.add(task)
-        task.add_done_callback(ended)
+        task.add_done_callback(on_end)
     return task
 
 

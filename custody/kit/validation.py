@@ -38,10 +38,14 @@ _TEXT: Final = "printable ASCII characters"
 PATTERNS: Final[dict[str, tuple[str, bool]]] = {
     r"^(0|[1-9][0-9]*)\Z": ('a whole number{of} as a decimal string, such as "{such}"', True),
     r"^[0-9]*\Z": ("digits", False),
+    r"^(tenant|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})\Z": ("a UUID in lower case, or `tenant`", True),
     r"^0x[0-9a-fA-F]{40}\Z": ("an EVM address: 0x and 40 hex digits", True),
     r"^[1-9A-HJ-NP-Za-km-z]+\Z": ("a Solana address in base58", False),
     r"^[0-9A-Za-z]+\Z": ("letters and digits", False),
     r"^[A-Za-z]+\Z": ("letters", False),
+    r"^[A-Za-z0-9_+/-]+\Z": ("an IANA name, such as Europe/Berlin", False),
+    r"^([01][0-9]|2[0-3]):[0-5][0-9]\Z": ("a time such as 22:00", True),
+    r"^[A-Za-z0-9+/]{43}=\Z": ("32 bytes in standard base64", True),
     r"^[A-Za-z0-9+/]+={0,2}\Z": ("standard base64", False),
     r"^[\x20-\x7e]*\Z": ("printable ASCII characters", False),
     r"^[a-z-]+\Z": ("lower-case letters and hyphens", False),
@@ -117,15 +121,15 @@ def explain(problem: msgspec.ValidationError, shape: Any) -> Wrong:
     if field := _FIELD.match(said):
         return _misfit(field[1] == "missing required", field[2][:_SHOWN], place, path, shape)
     where = f"A key of {place}" if found and found["key"] else place
-    return Wrong(where, f"must be {wanted(nodes, said)}{_not(said)}", [place] if place else [])
+    return Wrong(where, f"must be {expectation(nodes, said)}{_not(said)}", [place] if place else [])
 
 
 def must_be(shape: Any) -> str:
     """Say what a value of this type must be."""
-    return f"must be {wanted(_at(shape, ''), '')}"
+    return f"must be {expectation(_at(shape, ''), '')}"
 
 
-def wanted(nodes: Sequence[_Place], said: str) -> str:
+def expectation(nodes: Sequence[_Place], said: str) -> str:
     """Say what would pass in place of a value that the decoder refused with `said`."""
     literals: list[str] = []
     phrases: list[str] = []
@@ -148,12 +152,12 @@ def _misfit(missing: bool, name: str, place: str, path: str, shape: Any) -> Wron
     """A field that is missing, or is there and should not be."""
     full = f"{place}.{name}" if place else name
     if missing:
-        return Wrong(full, f"is missing; it must be {wanted(_at(shape, f'{path}.{name}'), '')}", [name])
+        return Wrong(full, f"is missing; it must be {expectation(_at(shape, f'{path}.{name}'), '')}", [name])
     known = _names(shape, path)
     plain = {_plain(one): one for one in known}
     alike = difflib.get_close_matches(_plain(name), plain, n=1, cutoff=0.8)
     # Never to leave it out: of an order, something else could be signed without it.
-    if meant := _meant(shape, path, _plain(name)):
+    if meant := _meaning(shape, path, _plain(name)):
         says = f"is no field here; {meant}"
     elif alike:
         says = f'is no field here; call it "{plain[alike[0]]}"'
@@ -164,7 +168,7 @@ def _misfit(missing: bool, name: str, place: str, path: str, shape: Any) -> Wron
     return Wrong(full, says, [name])
 
 
-def _meant(shape: Any, path: str, plain: str) -> str:
+def _meaning(shape: Any, path: str, plain: str) -> str:
     """Say what another program's field is called here, or why it is none, in each struct that may stand here."""
     structs = [one.node for one in _at(shape, path) if isinstance(one.node, inspect.StructType)]
     found = [_NAMES[one.cls.__name__][plain] for one in structs if plain in _NAMES.get(one.cls.__name__, {})]

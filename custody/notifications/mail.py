@@ -17,6 +17,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import msgspec
 
 from custody.kit.logs import logger
+from custody.kit.outside import Problem
 from custody.notifications.background import Background
 
 log = logger(__name__)
@@ -78,33 +79,48 @@ class Mail:
 
     def send(self, address: str, letter: Letter) -> None:
         """Begin to mail a letter."""
-        self._background.send(self._sent(address, letter))
+        self._background.send(self._send_in_thread(address, letter))
+
+    async def deliver(self, address: str, letter: Letter, *, tag: str) -> Problem | None:
+        """Mail a letter and wait for the server; a word for what went wrong. The same tag names the same mail."""
+        try:
+            await asyncio.get_running_loop().run_in_executor(self._threads, self._send, address, letter, tag)
+        except (NoTls, ssl.SSLError):
+            return "tls"
+        except TimeoutError:
+            return "timeout"
+        except (smtplib.SMTPException, OtherRecipient):
+            return "closed"
+        except OSError:
+            return "connect"
+        return None
 
     async def close(self) -> None:
         """Wait for mails under way, a little."""
         await self._background.close()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    async def _sent(self, address: str, letter: Letter) -> None:
+    async def _send_in_thread(self, address: str, letter: Letter) -> None:
         # A thread, because the standard library's client blocks.
         await asyncio.get_running_loop().run_in_executor(self._threads, self._send, address, letter)
 
-    def _written(self, address: str, letter: Letter) -> EmailMessage:
+    def _write(self, address: str, letter: Letter, tag: str | None = None) -> EmailMessage:
         mail = EmailMessage()
         mail["From"], mail["Subject"] = self._from, letter.subject
         mail["To"] = Address(addr_spec=address)
         # The library understands encoded words in places where the standard has none.
         if [one.addr_spec for one in mail["To"].addresses] != [address]:
             raise OtherRecipient
-        mail["Message-ID"] = make_msgid(domain=self._from.rpartition("@")[2])
+        domain = self._from.rpartition("@")[2]
+        mail["Message-ID"] = make_msgid(domain=domain) if tag is None else f"<{tag}@{domain}>"
         mail["Auto-Submitted"] = "auto-generated"
         mail.set_content(letter.text)
         if letter.page is not None:
             mail.add_alternative(letter.page, subtype="html")
         return mail
 
-    def _send(self, address: str, letter: Letter) -> None:
-        mail = self._written(address, letter)
+    def _send(self, address: str, letter: Letter, tag: str | None = None) -> None:
+        mail = self._write(address, letter, tag)
         secure = ssl.create_default_context()
         kind = smtplib.SMTP_SSL if self._tls else smtplib.SMTP
         given = {"context": secure} if self._tls else {}

@@ -33,6 +33,15 @@ class SmsNotConfigured(Unavailable):
     """This deployment cannot send text messages; the operator must set SERVICE_SMS_URL."""
 
 
+AtAppClient = Annotated[
+    ClientId | None,
+    described(
+        "The app client of `tenantId` for which the person signs in at this service's own page (`/sign-in`); where it "
+        "registers people (`allowRegistration`), they become a member."
+    ),
+]
+
+
 class WalletBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
     """An EIP-4361 message, exactly as it was signed, and the signature (0x and hex)."""
 
@@ -49,6 +58,7 @@ class WalletBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
         ClientId | None,
         described("The app client of that tenant at whose page the message was signed; `tenantId` is needed with it."),
     ] = None
+    app_client_id: AtAppClient = None
 
     def __repr__(self) -> str:
         return "WalletBody()"
@@ -74,6 +84,7 @@ class EmailCodeBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, ren
     email: Annotated[EmailText, described("The address that the code was sent to.")]
     code: Annotated[CodeText, described("The code.")]
     tenant_id: Annotated[TenantId | None, described("The tenant to sign in to; without it the person's own.")] = None
+    app_client_id: AtAppClient = None
 
     def __repr__(self) -> str:
         return "EmailCodeBody()"

@@ -38,28 +38,31 @@ def limits(rules: Sequence[ParsedRule], family: Family) -> Iterator[tuple[Parsed
 def budgets(
     rules: Sequence[ParsedRule],
     subject: Subject,
-    ledger: Mapping[str, tuple[int, int]],
+    ledger: Mapping[str, tuple[int, ...]],
     facts: Facts,
     charges: Mapping[str, int],
 ) -> list[Budget]:
-    """Every enabled daily and weekly limit."""
+    """Every enabled limit over a window, or over all time."""
     found = []
     for rule, limit in limits(rules, subject.family):
-        asset, day = limit.asset, limit.window == "day"
-        before, judged = ledger.get(asset, (0, 0)), facts.spend.get(asset, _NOTHING)
-        charge = max(charges.get(asset, 0), facts.floor.get(asset, 0))
-        after = (judged.day if day else judged.week) + charge
-        found.append(Budget(rule.id, limit.window, asset, str(limit.most), str(before[0 if day else 1]), str(after)))
+        asset = limit.asset
+        own = rule.facts_for(facts)
+        judged = own.spend.get(asset, _NOTHING)
+        before = judged if rule.terms.is_shared else Spend(*ledger.get(asset, (0, 0)))
+        charge = max(charges.get(asset, 0), own.floor.get(asset, 0))
+        spent, after = before.within(limit.window), judged.within(limit.window) + charge
+        found.append(Budget(rule.id, limit.window, asset, str(limit.most), str(spent), str(after)))
     return found
 
 
 def alerts(rules: Sequence[ParsedRule], family: Family, charges: Mapping[str, int], facts: Facts) -> tuple[Alert, ...]:
     """The shares of limits that counting these charges would cross."""
     found: list[Alert] = []
-    for _, limit in limits(rules, family):
-        spend = facts.spend.get(limit.asset, _NOTHING)
-        spent = spend.day if limit.window == "day" else spend.week
-        before, after = spent + facts.floor.get(limit.asset, 0), spent + charges.get(limit.asset, 0)
+    for rule, limit in limits(rules, family):
+        own = rule.facts_for(facts)
+        spend = own.spend.get(limit.asset, _NOTHING)
+        spent = spend.within(limit.window)
+        before, after = spent + own.floor.get(limit.asset, 0), spent + charges.get(limit.asset, 0)
         found += [
             Alert(limit.window, limit.asset, after, limit.most, percent)
             for percent in limit.alert_percents

@@ -1,16 +1,16 @@
 """The effects of an order that some rule can judge; the others go to a person."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 import msgspec
 
 from custody.chains.evm.selectors import PERMIT2
 from custody.chains.types import Call, Effect, Subject
-from custody.chains.units import Units
-from custody.policies.assets import NATIVES, told
+from custody.chains.units import USD, Units
+from custody.policies.assets import is_native, say_amount
 from custody.policies.kind import Calls, Messages
-from custody.policies.moved import deposit, limitless, names_of
+from custody.policies.moved import NO_WORTH, deposit, lacks_price, limitless, names_of, priced_name
 from custody.policies.rules import ParsedRule
 
 _TOLD_AT_MOST = 3
@@ -25,6 +25,7 @@ class Coverage(msgspec.Struct, frozen=True):
     calls: tuple[Calls, ...]
     recipients: bool
     messages: tuple[Messages, ...] = ()
+    policy_sets: frozenset[str] = frozenset()
 
     def names(self, effect: Effect, subject: Subject) -> bool:
         """Say whether some rule names an asset that the effect counts towards."""
@@ -37,6 +38,7 @@ def coverage(rules: Sequence[ParsedRule]) -> Coverage:
     calls: tuple[Calls, ...] = ()
     recipients = False
     messages: tuple[Messages, ...] = ()
+    policy_sets: frozenset[str] = frozenset()
     for rule in rules:
         if not rule.enabled:
             continue
@@ -48,7 +50,9 @@ def coverage(rules: Sequence[ParsedRule]) -> Coverage:
         recipients = recipients or covers.recipients
         if covers.messages is not None:
             messages += (covers.messages,)
-    return Coverage(assets, calls, recipients, messages)
+        if covers.policy_set is not None:
+            policy_sets |= {covers.policy_set}
+    return Coverage(assets, calls, recipients, messages, policy_sets)
 
 
 def without_listed(rules: Sequence[ParsedRule], subject: Subject, now: datetime) -> Subject:
@@ -62,14 +66,15 @@ def without_listed(rules: Sequence[ParsedRule], subject: Subject, now: datetime)
     return msgspec.structs.replace(subject, effects=())
 
 
-def uncovered(covered: Coverage, subject: Subject) -> list[Effect]:
+def gaps(covered: Coverage, subject: Subject, worth: Mapping[str, int] = NO_WORTH) -> list[Effect]:
     """The effects no rule can judge; none when no rule limits spend, addresses or calls: then nobody asked to be asked.
 
     Where no rule limits spend only what is unread is uncovered: whom the rest pays or empowers, the others can tell.
+    A limit in dollars is on everything that moves, so what has no price is uncovered whatever else names it.
     """
     if not (covered.assets or covered.recipients or covered.calls):
         return []
-    loose = [effect for effect in subject.effects if not _covers(covered, effect, subject)]
+    loose = [effect for effect in subject.effects if not _covers(covered, effect, subject, worth)]
     return [*loose, *(_wrapping(call) for call in subject.calls if _is_loose(covered, call))]
 
 
@@ -88,8 +93,11 @@ def must_ask(covered: Coverage, effect: Effect, subject: Subject) -> bool:
     """Say whether a tenant that lets uncovered effects pass is asked all the same.
 
     A limit on a token is void if an unlimited approval of that token passes, and so is every rule that an unread effect
-    may evade: one that names addresses, one that lists calls, one that limits what those bytes may touch.
+    may evade: one that names addresses, one that lists calls, one that limits what those bytes may touch. One in
+    dollars is about everything.
     """
+    if USD in covered.assets:
+        return True
     if effect.kind != "unread":
         return covered.names(effect, subject)
     if covered.recipients or covered.calls or _touches(covered, effect, subject):
@@ -100,36 +108,37 @@ def must_ask(covered: Coverage, effect: Effect, subject: Subject) -> bool:
     return any(place[0] == "evm" and place[-1] != "native" and chain in (None, int(place[1])) for place in tokens)
 
 
-def described(effects: Sequence[Effect], units: Units, chain_id: int | None) -> str:
+def describe(effects: Sequence[Effect], units: Units, chain_id: int | None) -> str:
     """The effects as a person reads them."""
-    shown = ", ".join(_described(effect, units, chain_id) for effect in effects[:_TOLD_AT_MOST])
+    shown = ", ".join(_describe(effect, units, chain_id) for effect in effects[:_TOLD_AT_MOST])
     return f"{shown} and {len(effects) - _TOLD_AT_MOST} more" if len(effects) > _TOLD_AT_MOST else shown
 
 
-def _covers(covered: Coverage, effect: Effect, subject: Subject) -> bool:
+def _covers(covered: Coverage, effect: Effect, subject: Subject, worth: Mapping[str, int]) -> bool:
     if effect.kind == "unread":
         return _lets_pass(covered, effect, subject)
+    in_dollars = USD in covered.assets
+    if in_dollars and lacks_price(effect, subject, worth):
+        return False
     if not covered.assets or (effect.kind == "fee" and not deposit(effect)) or effect.revokes:
         return True
     if limitless(effect):
         return False
-    if covered.names(effect, subject):
+    if covered.names(effect, subject) or (in_dollars and priced_name(effect, subject.chain_id) in worth):
         return True
-    if not effect.amount and (effect.asset in NATIVES or subject.kind == "typed_data"):
+    if not effect.amount and (is_native(effect.asset) or subject.kind == "typed_data"):
         # Zero of a token is not exempt in calldata: the same bytes move or approve NFT number 0 elsewhere.
         return True
-    return effect.asset not in NATIVES and _vouched(covered, effect)
+    return not is_native(effect.asset) and _bounds_call(covered, effect)
 
 
 def _lets_pass(covered: Coverage, effect: Effect, subject: Subject) -> bool:
     """Say whether an entry lets unread bytes of its contract pass, and no other rule is about what they may do."""
-    if covered.recipients or _touches(covered, effect, subject):
+    if covered.recipients or USD in covered.assets or _touches(covered, effect, subject):
         return False
     if effect.call is not None:
         return any(listed.allows_unread(effect.call) for listed in covered.calls)
-    return effect.unknown and any(
-        listed.vouches(subject.verifying_contract, subject.chain_id) for listed in covered.calls
-    )
+    return effect.unknown and any(listed.vouches(subject) for listed in covered.calls)
 
 
 def _touches(covered: Coverage, effect: Effect, subject: Subject) -> bool:
@@ -149,7 +158,7 @@ def _touches(covered: Coverage, effect: Effect, subject: Subject) -> bool:
     return any(asset.endswith(where) for asset in covered.assets)
 
 
-def _vouched(covered: Coverage, effect: Effect) -> bool:
+def _bounds_call(covered: Coverage, effect: Effect) -> bool:
     call = effect.call
     return call is not None and any(listed.bounds(call, effect) for listed in covered.calls)
 
@@ -163,7 +172,7 @@ def _unread(effect: Effect) -> str:
     return f"{effect.size} unread bytes {effect.label} {where}"
 
 
-def _described(effect: Effect, units: Units, chain_id: int | None) -> str:
+def _describe(effect: Effect, units: Units, chain_id: int | None) -> str:
     if effect.unknown:
         return "typed data of an unknown kind"
     if effect.kind == "unread":
@@ -173,8 +182,10 @@ def _described(effect: Effect, units: Units, chain_id: int | None) -> str:
     if limitless(effect):
         return f"an unlimited approval of {effect.asset}"
     if deposit(effect):
-        rent = told(effect.amount, effect.asset or "an unknown asset", units, chain_id)
+        rent = say_amount(effect.amount, effect.asset or "an unknown asset", units, chain_id)
         most = "at most " if effect.label and effect.label.endswith("at most") else ""
         return f"rent of {most}{rent} for a new token account of {effect.to}"
     article = "an" if effect.kind == "approval" else "a"
-    return f"{article} {effect.kind} of {told(effect.amount, effect.asset or 'an unknown asset', units, chain_id)}"
+    return (
+        f"{article} {effect.kind} of {say_amount(effect.amount, effect.asset or 'an unknown asset', units, chain_id)}"
+    )

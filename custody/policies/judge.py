@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 
 from custody.chains.types import Effect, Subject
 from custody.policies.budgets import alerts
-from custody.policies.coverage import Coverage, coverage, described, must_ask, uncovered, without_listed
+from custody.policies.coverage import Coverage, coverage, describe, gaps, must_ask, without_listed
 from custody.policies.holders import with_share
-from custody.policies.moved import charged, moved
+from custody.policies.moved import charge, moves
 from custody.policies.rules import ParsedRule
 from custody.policies.types import Decision, Facts, Result, Verdict
 
@@ -21,6 +21,8 @@ EMPTY_POLICY = "empty-policy"
 CONTRACT_ALLOWLIST = "contract-allowlist"
 # And of this type one must be there, where what is signed names no chain that a node could check.
 ALLOWED_CHAINS = "allowed-chains"
+# And where none of this type lists whom a payment may go to that a server demands, a person decides.
+APPROVED_ADDRESSES = "approved-addresses"
 # And where none of this type is, a message goes to a person, unless nothing but these limits the agent.
 MESSAGE_ALLOWLIST = "message-allowlist"
 _LIMIT_NO_MESSAGE = frozenset({"time-window", "rate-limit"})
@@ -36,31 +38,32 @@ def judge(rules: Sequence[ParsedRule], subject: Subject, facts: Facts) -> Verdic
     enabled = [rule for rule in rules if rule.enabled]
     subject = without_listed(enabled, subject, facts.now)
     if subject.family == "solana":
-        facts = with_share(facts, sum(rule.covers.recipients for rule in enabled))
+        facts = with_share(facts, sum(rule.tries_owners for rule in enabled))
     results: list[Result] = []
     failed: list[ParsedRule] = []
     for rule in enabled:
         # Every rule runs, also the hard ones after a soft one failed: an order above the threshold that a hard rule
         # refuses must be refused, not queued, or a person could wave it through.
-        passed, reason = rule.terms.check(subject, facts)
+        passed, reason = rule.check(subject, facts)
         results.append(Result(rule.type, passed, reason, rule.id))
         if not passed:
             failed.append(rule)
-    hard = [rule.terms for rule in failed if rule.hard]
+    hard = [rule for rule in failed if rule.refuses(subject, facts)]
     own = [
         *_judge_empty(enabled, facts),
         *_judge_unbounded(enabled, results, subject),
         *_judge_unlisted(enabled, subject),
         *_judge_unvouched(enabled, results, subject, facts),
+        *_judge_unnamed(enabled, subject, facts),
         *_judge_uncovered(enabled, subject, facts),
         *_judge_unlisted_message(enabled, subject, facts),
     ]
     results += [result for result, _ in own]
     decision = _worst(hard, failed, [outcome for _, outcome in own])
     # An order that is only too early may come again as it is; one that anything else refuses may not.
-    early = [room for terms in hard if (room := terms.room(facts)) is not None]
+    early = [room for rule in hard if (room := rule.room(facts)) is not None]
     rate_limited = bool(early) and len(early) == len(hard) and all(outcome != "refuse" for _, outcome in own)
-    charges = charged(moved(subject), facts.floor)
+    charges = charge(moves(subject, facts.worth), facts.floor)
     return Verdict(
         decision=decision,
         results=tuple(results),
@@ -123,11 +126,21 @@ def _judge_unvouched(
     return [(Result(CONTRACT_ALLOWLIST, False, reason), "refuse")]
 
 
+def _judge_unnamed(enabled: Sequence[ParsedRule], subject: Subject, facts: Facts) -> list[tuple[Result, Decision]]:
+    # Where there is such a list, it judges by itself whom the order pays.
+    if not subject.named or any(rule.covers.named for rule in enabled):
+        return []
+    outcome: Decision = "sign" if facts.approving else "queue"
+    said = "a person approved it" if facts.approving else "a person must approve it"
+    reason = f"no enabled approved-addresses rule lists whom this server wants to be paid; {said}"
+    return [(Result(APPROVED_ADDRESSES, facts.approving, reason), outcome)]
+
+
 def _judge_uncovered(enabled: Sequence[ParsedRule], subject: Subject, facts: Facts) -> list[tuple[Result, Decision]]:
     if subject.message is not None:
         return []
     covered = coverage(enabled)
-    return _asked(covered, uncovered(covered, subject), subject, facts)
+    return _ask(covered, gaps(covered, subject, facts.worth), subject, facts)
 
 
 def judge_evaded(bound: Sequence[ParsedRule], subject: Subject, facts: Facts) -> list[tuple[Result, Decision]]:
@@ -135,13 +148,11 @@ def judge_evaded(bound: Sequence[ParsedRule], subject: Subject, facts: Facts) ->
     if subject.message is not None:
         return _judge_unlisted_message(bound, without_listed(bound, subject, facts.now), facts)
     covered = coverage(bound)
-    effects = [effect for effect in uncovered(covered, subject) if must_ask(covered, effect, subject)]
-    return _asked(covered, effects, subject, facts)
+    effects = [effect for effect in gaps(covered, subject, facts.worth) if must_ask(covered, effect, subject)]
+    return _ask(covered, effects, subject, facts)
 
 
-def _asked(
-    covered: Coverage, effects: Sequence[Effect], subject: Subject, facts: Facts
-) -> list[tuple[Result, Decision]]:
+def _ask(covered: Coverage, effects: Sequence[Effect], subject: Subject, facts: Facts) -> list[tuple[Result, Decision]]:
     if not effects:
         return []
     outcome: Decision = "sign" if facts.uncovered == "allow" else facts.uncovered
@@ -151,7 +162,7 @@ def _asked(
     said = _SAID[outcome]
     if outcome == "queue" and facts.approving:
         outcome, said = "sign", "a person approved it"
-    reason = f"no rule covers {described(effects, facts.units, subject.chain_id)}; {said}"
+    reason = f"no rule covers {describe(effects, facts.units, subject.chain_id)}; {said}"
     return [(Result(UNCOVERED_EFFECT, outcome == "sign", reason), outcome)]
 
 

@@ -10,21 +10,27 @@ from datetime import datetime
 from typing import Annotated, ClassVar, Literal, Protocol, Self
 
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Meta, UnsetType
 
 from custody.chains.messages import Message
 from custody.chains.types import Call, Effect, Subject
 from custody.kit.described import described
-from custody.policies.types import Facts, Left, PolicyId, Room, Window
+from custody.kit.instants import read_instant
+from custody.policies.types import CheckQuestion, Facts, InvalidPolicy, Left, PolicyId, Room, Window
 
 type Family = str
 
 
 class Wants(msgspec.Struct, frozen=True):
-    """The facts that a rule looks up, so that a back-test works out no others: spend of assets, and rates."""
+    """The facts that a rule looks up, so that a back-test works out no others: spend of assets, and rates.
+
+    `totals` are those of which it looks up all that was ever spent, `recipients` those whom orders reached before.
+    """
 
     spend: frozenset[str] = frozenset()
+    totals: frozenset[str] = frozenset()
     rates: bool = False
+    recipients: bool = False
 
 
 class Limit(msgspec.Struct, frozen=True):
@@ -51,8 +57,8 @@ class Calls(Protocol):
     def allows_unread(self, call: Call) -> bool:
         """Say whether a call is listed by an entry that says to let pass what nobody can read of it."""
 
-    def vouches(self, contract: str | None, chain_id: int | None) -> bool:
-        """Say whether a contract is listed without constraints, by an entry that lets unread typed data of it pass."""
+    def vouches(self, subject: Subject) -> bool:
+        """Say whether typed data is of a contract that is listed without constraints, and may hold what is unread."""
 
     def beyond(self, others: Sequence["Calls"]) -> str | None:
         """Name what is listed here and in none of the others, or None."""
@@ -71,13 +77,16 @@ class Messages(Protocol):
 class Covers(msgspec.Struct, frozen=True):
     """The effects that a rule can judge. Once some rule limits spend, what no enabled rule covers goes to a person.
 
-    `recipients` says that a rule judges whom an order pays or empowers.
+    `recipients` says that a rule judges whom an order pays or empowers, `named` that it lists all whom it lets be paid.
+    `policy_set` is a set whose rules cover what they cover.
     """
 
     assets: frozenset[str] = frozenset()
     calls: Calls | None = None
     recipients: bool = False
+    named: bool = False
     messages: Messages | None = None
+    policy_set: str | None = None
 
 
 NOTHING_COVERED = Covers()
@@ -110,12 +119,29 @@ class Terms(msgspec.Struct, frozen=True):
         """The facts that `check` looks up."""
         return NOTHING_WANTED
 
+    @property
+    def is_shared(self) -> bool:
+        """Say whether its limits are on what all agents of a policy set spend together."""
+        return False
+
     def room(self, facts: Facts) -> Room | None:
         """Find when an order that failed may pass unchanged; None if it is refused for more than being early."""
         return None
 
-    def left(self, facts: Facts) -> Left | None:
+    def room_left(self, facts: Facts) -> Left | None:
         """Find what an order that passed leaves of the narrowest window that counts orders; None without one."""
+        return None
+
+    def only_asks(self, subject: Subject, facts: Facts) -> bool:
+        """Say whether a person may decide an order that failed, though the rule refuses others."""
+        return False
+
+    def question(self, subject: Subject, facts: Facts) -> CheckQuestion | None:
+        """Give what a service is to be asked about an order before it is signed."""
+        return None
+
+    def at_end(self) -> Self | None:
+        """Give the terms that hold once the rule has ended; None: then nothing passes it by itself."""
         return None
 
     def holds(self, tighter: Self) -> bool:
@@ -123,8 +149,17 @@ class Terms(msgspec.Struct, frozen=True):
         return False
 
 
-class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel", kw_only=True):
     """One type's config, as sent. A field that was not sent is UNSET, so what is stored is what was sent."""
+
+    until: Annotated[
+        Annotated[str, Meta(max_length=40)] | UnsetType | None,
+        described(
+            "The end of the rule, a date and time with a zone. From then on a hard rule refuses every order, and a "
+            "soft one has every order decided by people.",
+            format="date-time",
+        ),
+    ] = UNSET
 
     @abstractmethod
     def terms(self) -> Terms:
@@ -160,9 +195,18 @@ def type_of(rule: type[Rule]) -> str:
     return str(rule.__struct_config__.tag)
 
 
-def given[T](sent: T | UnsetType, otherwise: T) -> T:
+def sent_or[T](sent: T | UnsetType, otherwise: T) -> T:
     """Return what was sent, or the default of the field; where null may be sent, it is the default."""
     return otherwise if sent is UNSET else sent
+
+
+def moment_sent(sent: str | UnsetType | None, field: str) -> datetime | None:
+    """Read a moment in UTC; None where none was sent."""
+    if not sent:
+        return None
+    if (found := read_instant(sent)) is None:
+        raise InvalidPolicy(f"`{field}` must be a date and time with a zone, such as 2027-01-31T12:00:00Z")
+    return found
 
 
 def at_most(new: int | None, old: int | None) -> bool:

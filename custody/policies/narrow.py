@@ -10,6 +10,7 @@ from collections.abc import Collection, Sequence
 import msgspec
 
 from custody.chains.types import Subject
+from custody.policies.budgets import alerts
 from custody.policies.holders import with_share
 from custody.policies.judge import judge, judge_evaded
 from custody.policies.rules import ParsedRule
@@ -20,41 +21,55 @@ _TOLD_AT_MOST = 3
 _RANK: dict[Decision, int] = {"sign": 0, "queue": 1, "refuse": 2}
 
 
-def narrowed(rules: Sequence[ParsedRule], subject: Subject, facts: Facts, named: Collection[str]) -> Verdict:
-    """Judge one order by the enabled rules and by those that are named; results stand in stored order.
+def stricter(one: Decision, other: Decision) -> Decision:
+    """The stricter of two decisions."""
+    return max(one, other, key=lambda each: _RANK[each])
+
+
+def narrow(
+    rules: Sequence[ParsedRule],
+    subject: Subject,
+    facts: Facts,
+    named: Collection[str],
+    binding: Sequence[ParsedRule] = (),
+) -> Verdict:
+    """Judge one order by the enabled rules, by those that are named and by others that bind it; results stand in stored
+    order.
 
     A named rule that the agent no longer has refuses the order, for nobody knows what it would have said.
     """
     verdict = judge(rules, subject, facts)
     gone = set(named).difference(rule.id for rule in rules)
-    besides = [rule for rule in rules if rule.id in named and not rule.enabled]
+    besides = [*(rule for rule in rules if rule.id in named and not rule.enabled), *binding]
     if not besides and not gone:
         return verdict
-    shared = with_share(facts, sum(rule.covers.recipients for rule in besides))
-    checked = [(rule, *rule.terms.check(subject, shared)) for rule in besides]
+    shared = with_share(facts, sum(rule.tries_owners for rule in besides))
+    checked = [(rule, *rule.check(subject, shared)) for rule in besides]
     failed = [rule for rule, passed, _ in checked if not passed]
-    results = _in_stored_order(rules, verdict, [Result(rule.type, ok, why, rule.id) for rule, ok, why in checked])
+    said = [Result(rule.type, ok, why, rule.id) for rule, ok, why in checked]
+    results = _in_stored_order([*rules, *binding], verdict, said)
     if gone:
         results.append(Result(SIGNER_POLICY, False, _missing(sorted(gone))))
     own: Decision = "sign"
     if failed or gone:
-        own = "refuse" if gone or any(rule.hard for rule in failed) else "queue"
+        own = "refuse" if gone or any(rule.refuses(subject, shared) for rule in failed) else "queue"
     # What such a rule cannot read or bound asks as if it were enabled; it covers nothing that was not covered before.
     bound = [rule for rule in rules if rule.enabled] + [msgspec.structs.replace(one, enabled=True) for one in besides]
     for result, outcome in judge_evaded(bound, subject, facts):
         results += [result] if result not in results else []
-        own = max(own, outcome, key=lambda one: _RANK[one])
-    decision = max(verdict.decision, own, key=lambda one: _RANK[one])
+        own = stricter(own, outcome)
+    decision = stricter(verdict.decision, own)
     # As in `judge`: an order may come again as it is only where nothing but full windows refuse it.
-    rooms = [rule.terms.room(facts) for rule in failed if rule.hard]
+    rooms = [rule.room(facts) for rule in failed if rule.refuses(subject, shared)]
     early = [room for room in (*rooms, verdict.room) if room is not None]
     is_early = not gone and None not in rooms and (verdict.decision != "refuse" or verdict.room is not None)
+    also = alerts(binding, subject.family, verdict.charges, facts)
     return msgspec.structs.replace(
         verdict,
         decision=decision,
         results=tuple(results),
         room=max(early, key=lambda room: room.seconds) if is_early and early else None,
-        alerts=verdict.alerts if decision == "sign" else (),
+        alerts=(*verdict.alerts, *also) if decision == "sign" else (),
     )
 
 

@@ -5,23 +5,18 @@ the part, and every reader counts it under both: no row is written twice, and th
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Final
 
-from custody.chains.evm.family import EVM_NATIVE, coin_chain
-from custody.chains.solana.family import SOLANA_NATIVE
-
-# What Solana's new token accounts cost, in lamports. No rule names it as its asset: `maxRentPerDay` limits it.
-SOLANA_RENT: Final = "solana:rent"
+from custody.chains import families
 
 
 def names(asset: str) -> tuple[str, ...]:
     """An asset, and the one that it is part of."""
-    if coin_chain(asset) is not None:
-        return asset, EVM_NATIVE
-    return (asset, SOLANA_NATIVE) if asset == SOLANA_RENT else (asset,)
+    family = families.of_asset(asset)
+    whole = family.whole(asset) if family is not None else None
+    return (asset,) if whole is None else (asset, whole)
 
 
-def kept(amounts: Mapping[str, int]) -> dict[str, int]:
+def subtract_parts(amounts: Mapping[str, int]) -> dict[str, int]:
     """Amounts as the ledger keeps them: of an asset only what is in none of its parts."""
     rest = dict(amounts)
     for part, amount in amounts.items():
@@ -30,7 +25,7 @@ def kept(amounts: Mapping[str, int]) -> dict[str, int]:
     return {asset: amount for asset, amount in rest.items() if amount > 0}
 
 
-def counted(spend: Iterable[tuple[str, int, int]]) -> dict[str, tuple[int, int]]:
+def add_parts(spend: Iterable[tuple[str, int, int]]) -> dict[str, tuple[int, int]]:
     """Spend of a day and of a week as the ledger keeps it, under every name under which it counts."""
     found: dict[str, tuple[int, int]] = {}
     for asset, day, week in spend:

@@ -28,7 +28,7 @@ def is_pinned(quorums: Sequence[ApprovalQuorum], user: str, fingerprint: str) ->
     return any(fingerprint in quorum.approvers.get(user, frozenset()) for quorum in quorums)
 
 
-def broken(rules: Sequence[ParsedRule]) -> tuple[ParsedRule, ...]:
+def without_quorums(rules: Sequence[ParsedRule]) -> tuple[ParsedRule, ...]:
     """The set with its approval quorums disabled."""
     return tuple(msgspec.structs.replace(rule, enabled=rule.enabled and rule.type != TYPE) for rule in rules)
 

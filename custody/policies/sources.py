@@ -37,8 +37,8 @@ def set_by_agent(old: Sequence[ParsedRule], new: Sequence[ParsedRule]) -> tuple[
 
 
 def _holds(old: ParsedRule, new: ParsedRule) -> bool:
-    if old.type != new.type or (new.enabled and not old.enabled):
+    if not new.tightens(old) or (new.enabled and not old.enabled):
         return False
     if old.config == new.config:
         return True
-    return old.terms.holds(new.terms) and new.terms.tightens(old.terms)
+    return old.terms.holds(new.terms)

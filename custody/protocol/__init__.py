@@ -1,1 +1,1 @@
-"""The commands to the signer, and the client that sends them. The normative page is docs/protocol-signer.md."""
+"""The commands to the signer, and the client that sends them. The normative page is docs/protocol.md."""

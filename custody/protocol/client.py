@@ -102,7 +102,7 @@ class SignerClient:
             n, link, sent = next(self._numbers), None, False
             try:
                 async with asyncio.timeout_at(deadline):
-                    link = await self._connected()
+                    link = await self._connect()
                     request = Request(
                         VERSION,
                         n,
@@ -113,12 +113,12 @@ class SignerClient:
                         key,
                         authorization if declared.authorized else None,
                     )
-                    content = self._framed(request)
+                    content = self._frame(request)
                     answer = link.waiting[n] = loop.create_future()
                     link.writer.write(content)
                     sent = True
                     acted = acted or not declared.repeatable or bool(declared.audit)
-                    return _done(await answer)
+                    return _checked_reply(await answer)
             except TimeoutError:
                 # Before OSError, of which it is one.
                 if link is not None:
@@ -129,14 +129,14 @@ class SignerClient:
                     raise _unknown(command, "the connection to {} broke") if acted else SignerUnavailable from None
                 await asyncio.sleep(RETRY_SECONDS)
 
-    def _framed(self, request: Request[Command[Any]]) -> bytes:
+    def _frame(self, request: Request[Command[Any]]) -> bytes:
         try:
             return frame(self._encoder.encode(request))
         except BadFrame:
             # Not the connection's fault: asking again would not help.
             raise RequestTooLarge from None
 
-    async def _connected(self) -> _Link:
+    async def _connect(self) -> _Link:
         async with self._connecting:
             if self._link is not None and not self._link.writer.is_closing():
                 return self._link
@@ -179,7 +179,7 @@ class SignerClient:
             self._link.reading.cancel()
 
 
-def _done(reply: Reply) -> Reply:
+def _checked_reply(reply: Reply) -> Reply:
     """The reply; raises what its failure says."""
     failed = reply.failed
     if failed is None:

@@ -1,8 +1,8 @@
 """A command to a worker, and the one place where it says who may send it and what comes of it.
 
 A command is a message with a declaration above it. Derived from the declarations: which messages a socket decodes and
-from which process, who is admitted, what a client may repeat, which audit rows may be written, and the page
-docs/protocol-messages.md.
+from which process, who is admitted, what a client may repeat, which audit rows may be written, which codes the routes
+list that ask it, and the page docs/protocol.md.
 """
 
 from collections.abc import Callable, Iterable
@@ -12,6 +12,7 @@ import msgspec
 
 from custody.identity.mfa import Action
 from custody.identity.roles import ADMINS, ANYBODY
+from custody.kit.errors import CustodyError
 from custody.kit.shapes import Role
 
 WorkerName = Literal["signer", "identity"]
@@ -58,14 +59,19 @@ class Declaration(msgspec.Struct, frozen=True, kw_only=True):
     repeatable: bool
     # The handler looks for its earlier answer itself, in the round trip in which it reads what it judges.
     replays_itself: bool
+    # A token that is good for one item will do; its handler looks which.
+    for_item: bool
     # It may bring the authorization of an agent's signers (`custody/kit/callers.py`).
     authorized: bool
     # The only audit actions that may be recorded while it is carried out.
     audit: frozenset[str]
+    # The errors of its own that it may be refused with; every route that asks it lists them in the contract.
+    refuses: tuple[type[CustodyError], ...]
     reply: Any
 
 
 _DECLARED: dict[type[Command[Any]], Declaration] = {}
+_REFUSED: dict[type[Command[Any]], tuple[type[CustodyError], ...]] = {}
 
 
 def command[C: type[Command[Any]]](  # noqa: PLR0913 - this is the declaration itself
@@ -79,6 +85,7 @@ def command[C: type[Command[Any]]](  # noqa: PLR0913 - this is the declaration i
     scope: str | None = None,
     repeatable: bool = False,
     replays_itself: bool = False,
+    for_item: bool = False,
     authorized: bool = False,
     audit: Iterable[str] = (),
 ) -> Callable[[C], C]:
@@ -96,10 +103,24 @@ def command[C: type[Command[Any]]](  # noqa: PLR0913 - this is the declaration i
             scope=scope,
             repeatable=repeatable,
             replays_itself=replays_itself,
+            for_item=for_item,
             authorized=authorized,
             audit=frozenset(audit),
+            refuses=_REFUSED.pop(kind, ()),
             reply=_reply_of(kind),
         )
+        return kind
+
+    return declare
+
+
+def refuses[C: type[Command[Any]]](*problems: type[CustodyError]) -> Callable[[C], C]:
+    """Declare what the message below may be refused with; it stands below `command`, on as many lines as it takes."""
+
+    def declare(kind: C) -> C:
+        if kind in _DECLARED:
+            raise TypeError(f"{kind.__name__}: say what it refuses below its declaration")
+        _REFUSED[kind] = (*problems, *_REFUSED.get(kind, ()))
         return kind
 
     return declare

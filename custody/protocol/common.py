@@ -11,6 +11,13 @@ class KeySet(msgspec.Struct, frozen=True):
     keys: list[dict[str, str]]
 
 
+class PricesHealth(msgspec.Struct, frozen=True):
+    """The time at which the newest prices were issued, in seconds since 1970, and whether they are too old to count."""
+
+    issued_at: int | None
+    old: bool
+
+
 class Health(msgspec.Struct, frozen=True):
     """A worker that is there. `waiting`: messages at work; `room`: the database takes rows; `commits`: it tells so.
 
@@ -25,6 +32,8 @@ class Health(msgspec.Struct, frozen=True):
     history: bool = True
     # Audit logs that are sealed no more, at most 20.
     stopped_logs: list[str] = []
+    # Of prices that an endpoint issues; None where there is no such endpoint.
+    prices: PricesHealth | None = None
 
 
 class Resealed(msgspec.Struct, frozen=True, tag=True):

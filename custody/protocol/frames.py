@@ -1,4 +1,4 @@
-"""The frames around a command: the greeting, the request, and its reply. Normative text: docs/protocol-signer.md.
+"""The frames around a command: the greeting, the request, and its reply. Normative text: docs/protocol.md.
 
 Strict: an unknown field, message or version is refused.
 """

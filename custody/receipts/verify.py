@@ -69,10 +69,10 @@ class _Jwks(msgspec.Struct):
 
 def verify(document: bytes, jwks: bytes) -> Verified:
     """The receipt in a file, as `GET .../receipt` answers it, with or without its envelope. Raises as above."""
-    found = _signed(document)
+    found = _read(document)
     key = _key(found.kid, jwks)
     try:
-        key.verify(_decoded(found.signature), canonical(found.receipt))
+        key.verify(_decode(found.signature), canonical(found.receipt))
     except (InvalidSignature, NotCanonical):
         raise NotValid("the signature does not match the receipt: one of them was changed") from None
     if found.receipt.get("format") != FORMAT:
@@ -115,7 +115,7 @@ def judged_by(receipt: dict[str, Any], policies: bytes) -> bool:
         raise Unreadable(f"the policies are not a rule set: {problem}") from None
 
 
-def _signed(document: bytes) -> _Signed:
+def _read(document: bytes) -> _Signed:
     try:
         return msgspec.convert(_document(document, "receipt"), _Signed)
     except msgspec.ValidationError as problem:
@@ -148,13 +148,13 @@ def _key(kid: str, jwks: bytes) -> Ed25519PublicKey:
         # A key of another use, such as tokens, signs no receipt.
         if (key.kid, key.use, key.kty, key.crv) == (kid, USE, "OKP", "Ed25519"):
             try:
-                return Ed25519PublicKey.from_public_bytes(_decoded(key.x))
+                return Ed25519PublicKey.from_public_bytes(_decode(key.x))
             except (ValueError, NotValid):
                 raise Unreadable("the key of this receipt is malformed in the JWK set") from None
     raise NotValid("the JWK set has no receipt key with this id: the receipt is from another service, or forged")
 
 
-def _decoded(text: str) -> bytes:
+def _decode(text: str) -> bytes:
     try:
         raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError):

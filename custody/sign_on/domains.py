@@ -8,7 +8,8 @@ from msgspec import Meta
 
 from custody.identity.addresses import DOMAIN
 from custody.identity.domains import MAX_CHARACTERS, MAX_VALUE, MAX_VALUES, check, record_name
-from custody.kit.answers import Answered, Created
+from custody.kit.answer_kinds import Created
+from custody.kit.answers import Answered
 from custody.kit.callers import Origin, SessionCaller
 from custody.kit.described import described
 from custody.kit.dns_records import DnsAlias, DnsTooManyValues, DnsUnavailable

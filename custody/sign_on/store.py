@@ -7,8 +7,13 @@ import msgspec
 
 from custody.kit import clock
 from custody.kit.db import Pool, tenant_scope
-from custody.protocol.identity.sign_on import Tried
+from custody.protocol.identity.sign_on import SamlKey, Tried
 from custody.sign_on.try_types import LastTest
+
+_SAML_KEYS = (
+    "SELECT id, certificate, created_at, ends_at FROM saml_keys WHERE tenant_id = $1 "
+    "AND (ends_at IS NULL OR ends_at > service_now()) ORDER BY created_at DESC, id"
+)
 
 
 class StoredSaml(NamedTuple):
@@ -23,6 +28,21 @@ async def saml(pool: Pool, tenant: str) -> StoredSaml | None:
     async with tenant_scope(pool, tenant) as connection:
         row = await connection.fetchrow("SELECT document, updated_at FROM saml_configs WHERE tenant_id = $1", tenant)
     return StoredSaml(row["document"], row["updated_at"]) if row else None
+
+
+async def saml_keys(pool: Pool, tenant: str) -> list[SamlKey]:
+    """The keys that open assertions of the tenant's SAML provider, the newest first."""
+    async with tenant_scope(pool, tenant) as connection:
+        rows = await connection.fetch(_SAML_KEYS, tenant)
+    return [
+        SamlKey(
+            id=str(row["id"]),
+            certificate=row["certificate"],
+            created_at=clock.iso(row["created_at"]),
+            opens_until=clock.iso_or_none(row["ends_at"]),
+        )
+        for row in rows
+    ]
 
 
 async def last_test(pool: Pool, tenant: str, provider: str) -> LastTest | None:

@@ -12,7 +12,8 @@ from custody.kit.callers import Origin
 from custody.kit.errors import CustodyError, UpstreamFailed
 from custody.kit.logs import logger
 from custody.ports import Ports
-from custody.protocol.signer.orders import BroadcastOutcome, Signed
+from custody.protocol.signer.orders import BroadcastOutcome
+from custody.protocol.signer.outcomes import Signed
 
 log = logger(__name__)
 

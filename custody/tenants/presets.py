@@ -21,7 +21,7 @@ from custody.identity.theme import (
 from custody.kit.environment import BadSetting
 from custody.kit.errors import Invalid
 from custody.kit.shapes import TenantId
-from custody.tenants.rules import checked
+from custody.tenants.rules import check
 from custody.tenants.types import ShownConfig
 
 VARIABLE: Final = "SERVICE_TENANT_PRESETS_FILE"
@@ -84,6 +84,6 @@ def _from_file(path: Path) -> dict[str, ShownConfig]:
 
 def _preset(tenant: str, table: object) -> ShownConfig:
     try:
-        return checked(msgspec.convert(table, ShownConfig))
+        return check(msgspec.convert(table, ShownConfig))
     except (msgspec.ValidationError, Invalid) as problem:
         raise BadSetting(VARIABLE, f"{tenant}: {problem} (a preset holds only what people see)") from None

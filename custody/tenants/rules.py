@@ -20,7 +20,7 @@ class UnknownPolicyType(Invalid):
     """Unknown policy type."""
 
 
-def checked[C: ShownConfig](config: C) -> C:
+def check[C: ShownConfig](config: C) -> C:
     """The configuration as it is stored; Invalid names the field that is wrong."""
     if unknown := sorted(set(config.feature_flags) - set(FLAGS)):
         raise UnknownFlag(

@@ -12,6 +12,7 @@ from custody.identity.theme import PolicyTemplates, SecretRoutePresets, Theme
 from custody.kit.described import Id, Instant, described
 from custody.kit.errors import Gone
 from custody.kit.shapes import DisplayName, Reason, Role, TenantId, Url, Uuid
+from custody.policies.named_tokens import MAX_TOKENS, NamedToken
 
 FLAGS = (
     "showFundingQR",
@@ -207,12 +208,27 @@ class FreezeBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     reason: Annotated[Reason | None, described("Why; callers that are refused see it.")] = None
 
 
+class NamedTokensBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """All names from now on; a token that is not among them has none."""
+
+    tokens: Annotated[
+        Annotated[list[NamedToken], Meta(max_length=MAX_TOKENS)],
+        described("Each token, and what the owners of the tenant call it."),
+    ]
+
+
 class MemberBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
     """A user, and their role in the tenant."""
 
     user_id: Annotated[Uuid, described("The user.")]
     role: Annotated[Role, described("Role in the tenant.")]
     force: Annotated[bool, described("Change the role even of the tenant's last owner.")] = False
+
+
+class RoleBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A member's role from now on."""
+
+    role: Annotated[Role, described("Role in the tenant; only an owner gives or takes `owner` and `admin`.")]
 
 
 class RemoveMemberBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -222,7 +238,7 @@ class RemoveMemberBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Member(msgspec.Struct, frozen=True, rename="camel"):
-    """A member of a tenant as the operator sees them."""
+    """A member of a tenant as the operator, its owners and its admins see them."""
 
     user_id: Annotated[Id, described("The user.")]
     role: Annotated[Role, described("Role in the tenant.")]

@@ -7,20 +7,21 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
-from custody.chains.bitcoin.extract import extracted
+from custody.chains.bitcoin.extract import extract
 from custody.chains.evm.address import checksum
 from custody.chains.families import of_kind
 from custody.identity.authority import Authorized
 from custody.kit import clock, cursors
 from custody.kit.cursors import Place, Walk
 from custody.kit.db import Connection, Pool, tenant_scope
-from custody.kit.instants import first_moment, last_moment
-from custody.kit.paging import AROUND, Listed, Total, bound, fitting, listed
+from custody.kit.paging import AROUND, Listed, Total, fitting, page_of, reach
 from custody.kit.reading import reading
 from custody.kit.refs import AgentRef
+from custody.kit.search_bounds import first_moment, last_moment
 from custody.kit.tenant_semaphore import TenantSemaphore
 from custody.policies.types import decode_results
-from custody.protocol.signer.refusals import AgentAbsent, TransactionAbsent
+from custody.protocol.signer.order_refusals import AgentAbsent
+from custody.protocol.signer.refusals import TransactionAbsent
 from custody.transactions.backoff import RESEND
 from custody.transactions.types import (
     USUAL_PAGE,
@@ -37,8 +38,8 @@ from custody.transactions.types import (
 _authorized = msgspec.json.Decoder(Authorized).decode
 _SUMMARY = (
     "id, agent_id, kind, status, status_detail, reason, to_address, value, chain_id, caip2, nonce, tx_hash, "
-    "broadcast, reference_id, policy_results, policy_version, effects, replaces_tx_id, created_at, signed_at, "
-    "broadcast_at, confirmed_at, wallet_action IS NOT NULL AS is_action, "
+    "settled_by, broadcast, reference_id, policy_results, policy_version, effects, replaces_tx_id, created_at, "
+    "signed_at, broadcast_at, confirmed_at, wallet_action IS NOT NULL AS is_action, "
     "authorization_text"
 )
 _DATA = "data, signature, signed_bytes"
@@ -50,7 +51,7 @@ _LONG_DATA = (
     "+ 2 * COALESCE(octet_length(signed_bytes), 0)"
 )
 # The kinds whose data is JSON.
-_DOCUMENTS = ("typed_data", "evm_message", "solana_message")
+_DOCUMENTS = ("typed_data", "evm_message", "solana_message", "x402", "solana_x402")
 _BY_TIME = "created_at DESC, id"
 _ORDER = f"ORDER BY {_BY_TIME}"
 # The agent is not a condition: the planner might choose an index that begins with it and walk all of its rows.
@@ -90,7 +91,7 @@ async def search(pool: Pool, ref: AgentRef, query: TransactionQuery) -> Found:
 async def history(pool: Pool, ref: AgentRef, query: HistoryQuery) -> Listed[ListedTransaction]:
     """All transactions of an agent, newest first."""
     found = await _of_agent(pool, ref, query, "history", [])
-    return listed(found.rows, found.total, found.next_cursor)
+    return page_of(found.rows, found.total, found.next_cursor)
 
 
 async def search_tenant(pool: Pool, share: TenantSemaphore, tenant: str, query: TenantTransactionQuery) -> Found:
@@ -99,7 +100,7 @@ async def search_tenant(pool: Pool, share: TenantSemaphore, tenant: str, query: 
     Some filters have no index, so the search may read every row of the tenant: it then waits for a slot of `share`.
     """
     walk = cursors.walk(tenant, ("transactions",), query)
-    place = cursors.begun(walk, query)
+    place = cursors.begin(walk, query)
     where = _Where(tenant, [*([("agent_id", "=", query.agent_id)] if query.agent_id else []), *_filters(query)])
     walks = (query.status, query.chain_id, query.kind, query.reference_id, query.tx_hash, query.to_address)
     by_all = any(value is not None for value in walks)
@@ -111,7 +112,7 @@ async def _of_agent(
     pool: Pool, ref: AgentRef, query: HistoryQuery | TransactionQuery, name: str, filters: list[_Filter]
 ) -> Found:
     walk = cursors.walk(ref.tenant, (name, ref.agent), query)
-    place = cursors.begun(walk, query)
+    place = cursors.begin(walk, query)
     where = _Where(ref.tenant, [("agent_id", "=", ref.agent), *filters])
     async with tenant_scope(pool, ref.tenant) as connection:
         found = await _page(connection, where, query, walk, place)
@@ -122,8 +123,8 @@ async def _of_agent(
 async def _page(connection: Connection, where: "_Where", query: _Query, walk: Walk, place: Place | None) -> Found:
     limit = int(query.limit or USUAL_PAGE)
     columns, long = (_COLUMNS, _LONG_DATA) if query.include else (_SUMMARY, _LONG)
-    to_count = bound(query.offset, limit)
-    counted = to_count.query(where.ordered()), *where.values
+    to_count = reach(query.offset, limit)
+    counted = to_count.query(where.newest_first()), *where.values
     if place is not None:
         where.behind(place)
     # Only names from this file enter the text; every value is a parameter.
@@ -155,7 +156,7 @@ class _Where:
         at, row_id = len(self.values) - 1, len(self.values)
         self.text += f" AND created_at <= ${at} AND (created_at < ${at} OR id > ${row_id})"
 
-    def ordered(self) -> str:
+    def newest_first(self) -> str:
         """Them, newest first: in this order they are counted by the index that pages are read by."""
         return f"FROM transactions WHERE {self.text} {_ORDER}"
 
@@ -175,11 +176,11 @@ async def pending(pool: Pool, ref: AgentRef, limit: int, offset: int) -> Listed[
         )
         by_size = fitting(page, "requested_at DESC, queue_id", f"octet_length(policy_results) + {AROUND}")
         rows = await connection.fetch(by_size, ref.tenant, ref.agent, limit, offset)
-        to_count = bound(offset, limit)
+        to_count = reach(offset, limit)
         counted = to_count.query(f"FROM approvals p WHERE {condition}")
         total = to_count.total(await connection.fetchval(counted, ref.tenant, ref.agent))
         await _must_exist(connection, ref, total.rows)
-    return listed([_pending(row) for row in rows], total)
+    return page_of([_pending(row) for row in rows], total)
 
 
 async def _must_exist(connection: Connection, ref: AgentRef, found: int) -> None:
@@ -198,21 +199,21 @@ def _filters(query: TransactionFilter) -> list[_Filter]:
         ("reference_id", "=", query.reference_id),
         ("tx_hash", "=", query.tx_hash),
         ("id", "=", query.tx_id),
-        ("to_address", "=", query.to_address and _spelled(query.to_address)),
+        ("to_address", "=", query.to_address and _spell(query.to_address)),
         ("created_at", ">=", first_moment("from", query.from_)),
         ("created_at", "<=", last_moment("to", query.to)),
     ]
     return [(column, operator, value) for column, operator, value in given if value is not None]
 
 
-def _spelled(address: str) -> str:
+def _spell(address: str) -> str:
     """An address as rows have it: EVM's in its checksum, others exactly as they are."""
     return checksum(address) if _EVM.fullmatch(address) else address
 
 
 def _transaction(row: Any) -> Transaction:
     # Kept are the bytes of the PSBT alone: its transaction follows from them.
-    done = extracted(row["signed_bytes"]) if row["kind"] == "bitcoin" and row["signed_bytes"] else None
+    done = extract(row["signed_bytes"]) if row["kind"] == "bitcoin" and row["signed_bytes"] else None
     return Transaction(
         **_summary(row),
         **_data(row),
@@ -228,7 +229,7 @@ def _data(row: Any) -> dict[str, Any]:
         # A refused order keeps no data, nor does one that was rejected long ago.
         "data": msgspec.json.decode(row["data"]) if row["kind"] in _DOCUMENTS and row["data"] else row["data"],
         "signature": row["signature"] if row["kind"] != "evm" else None,
-        "signed_transaction": encoded(row["kind"], raw) if raw is not None and not row["broadcast"] else None,
+        "signed_transaction": encode_signed(row["kind"], raw) if raw is not None and not row["broadcast"] else None,
     }
 
 
@@ -247,6 +248,7 @@ def _summary(row: Any) -> dict[str, Any]:
         "caip2": row["caip2"],
         "nonce": row["nonce"],
         "tx_hash": row["tx_hash"],
+        "settled_by": row["settled_by"],
         "broadcast": row["broadcast"],
         "reference_id": row["reference_id"],
         "action_id": str(row["id"]) if row["is_action"] else None,
@@ -273,9 +275,9 @@ def _pending(row: Any) -> PendingItem:
     return PendingItem(str(row["queue_id"]), row["status"], clock.iso(row["requested_at"]), order)
 
 
-def encoded(kind: str, raw: bytes) -> str:
+def encode_signed(kind: str, raw: bytes) -> str:
     """Signed bytes as a caller gives them to a node of their family."""
-    return of_kind(kind).encoded(raw)
+    return of_kind(kind).encode(raw)
 
 
 def number(value: Any) -> str | None:

@@ -9,8 +9,8 @@ from custody.chains.kinds import Kind
 from custody.identity.authority import Authorized
 from custody.kit.cursors import Cursor, NextCursor
 from custody.kit.described import Id, Instant, described
-from custody.kit.instants import Bound
 from custody.kit.paging import Page
+from custody.kit.search_bounds import Bound
 from custody.kit.shapes import AgentId, ChainId, HashOrAddress, Offset, ReferenceId, Uuid
 from custody.policies.types import Result
 
@@ -38,6 +38,12 @@ class TransactionSummary(msgspec.Struct, frozen=True, rename="camel", kw_only=Tr
     tx_hash: Annotated[
         str | None,
         described("The hash, or on Solana the signature of who pays the fee; null there while it is missing."),
+    ]
+    settled_by: Annotated[
+        str | None,
+        described(
+            "Of a payment by x402: the hash by which whom it pays took it, as a node said; null if none is known."
+        ),
     ]
     broadcast: Annotated[bool, described("True if the service sends it to a node.")]
     reference_id: Annotated[str | None, described("The caller's own reference.")]

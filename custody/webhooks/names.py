@@ -1,4 +1,4 @@
-"""The events that an endpoint may subscribe to."""
+"""The events that an endpoint may subscribe to: the one list, which needs no payload to be known."""
 
 from collections.abc import Iterable
 from typing import Final, Literal, get_args
@@ -16,6 +16,12 @@ Subscribable = Literal[
     "tx.failed",
     "spend.threshold",
     "policy.violation",
+    "agent.frozen",
+    "agent.unfrozen",
+    "tenant.frozen",
+    "tenant.unfrozen",
+    "policies.changed",
+    "breaker.tripped",
     "intent.created",
     "intent.authorized",
     "intent.executed",
@@ -34,7 +40,7 @@ class UnknownEvent(Invalid):
     """Unknown event."""
 
 
-def ordered(events: Iterable[str] | None) -> list[str] | None:
+def in_order(events: Iterable[str] | None) -> list[str] | None:
     """Events once each, in the order of the list above; UnknownEvent for another. None stays: every one there is."""
     if events is None:
         return None
@@ -44,6 +50,6 @@ def ordered(events: Iterable[str] | None) -> list[str] | None:
     return [name for name in SUBSCRIBABLE if name in given]
 
 
-def subscribed(events: list[str] | None, event: str) -> bool:
+def is_subscribed(events: list[str] | None, event: str) -> bool:
     """Say whether an endpoint with these events takes this one; None: every one there is, later ones too."""
     return event != TEST and (events is None or event in events)

@@ -32,6 +32,6 @@ class _Emitted(msgspec.Struct, frozen=True, omit_defaults=True):
     mark: str | None = None
 
 
-def emitted(*payloads: Payload, mark: str | None = None) -> str:
+def encode_events(*payloads: Payload, mark: str | None = None) -> str:
     """Payloads as the SQL function `emit` takes them; those under one mark are sent once a minute at most."""
     return _encode([_Emitted(payload.event, payload, mark) for payload in payloads]).decode()

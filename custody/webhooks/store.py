@@ -7,7 +7,7 @@ import msgspec
 
 from custody.kit import clock, cursors
 from custody.kit.db import Connection, Pool, tenant_scope
-from custody.kit.paging import Listed, Page, bound, fitting, listed
+from custody.kit.paging import Listed, Page, fitting, page_of, reach
 from custody.protocol.identity.refusals import WebhookAbsent
 from custody.protocol.identity.webhooks import Delivery, Webhook
 from custody.webhooks.envelope import envelope
@@ -57,17 +57,17 @@ async def all_of(pool: Pool, tenant: str, page: Page) -> Listed[Webhook]:
     async with tenant_scope(pool, tenant) as connection:
         endpoints = f"SELECT * FROM webhook_endpoints {_LIVING} ORDER BY created_at DESC, id LIMIT $2 OFFSET $3"
         rows = await connection.fetch(fitting(endpoints, "created_at DESC, id"), tenant, page.limit, page.offset)
-        to_count = bound(page.offset, page.limit)
+        to_count = reach(page.offset, page.limit)
         counted = to_count.query(f"FROM webhook_endpoints {_LIVING}")
         total = to_count.total(await connection.fetchval(counted, tenant))
-    return listed([webhook_of(row) for row in rows], total)
+    return page_of([webhook_of(row) for row in rows], total)
 
 
 async def deliveries_of(pool: Pool, tenant: str, webhook: str, query: DeliveryQuery | ExportQuery) -> Listed[Delivery]:
     """The deliveries to an endpoint that the filters let through, newest first; WebhookAbsent without the endpoint."""
     which = (tenant, webhook, query.status, query.event_type, query.has_error)
     walk = cursors.walk(tenant, ("deliveries", webhook), query)
-    place = cursors.begun(walk, query)
+    place = cursors.begin(walk, query)
     async with tenant_scope(pool, tenant) as connection:
         if await connection.fetchrow(f"SELECT FROM webhook_endpoints {_LIVING} AND id = $2", tenant, webhook) is None:
             raise WebhookAbsent
@@ -77,18 +77,18 @@ async def deliveries_of(pool: Pool, tenant: str, webhook: str, query: DeliveryQu
             total = place.total_at(min(len(found), query.limit), more=len(found) > query.limit)
         else:
             found = await connection.fetch(f"{_SHOWN} {_PAGE}", *page)
-            to_count = bound(query.offset, query.limit)
+            to_count = reach(query.offset, query.limit)
             total = to_count.total(await connection.fetchval(to_count.query(f"{_FILTERED} {_ORDER}"), *which))
     rows, before = found[: query.limit], place.before if place else query.offset
     onwards = cursors.onwards(walk, "created_at", rows, more=len(found) > len(rows), before=before, total=total)
-    return listed([delivery_of(row) for row in rows], total, onwards)
+    return page_of([delivery_of(row) for row in rows], total, onwards)
 
 
 async def events_after(pool: Pool, tenant: str, number: int, limit: int) -> list[Published]:
     """The next events of a tenant; who has read up to a number has missed nothing before it."""
     async with tenant_scope(pool, tenant) as connection:
         rows = await connection.fetch(_EVENTS, tenant, number, limit)
-    return [_published(tenant, row) for row in rows]
+    return [_to_published(tenant, row) for row in rows]
 
 
 async def newest_event(pool: Pool, tenant: str) -> int:
@@ -107,7 +107,7 @@ async def _newest(connection: Connection, tenant: str) -> int:
     return await connection.fetchval(_NEWEST, tenant) or 0
 
 
-def _published(tenant: str, row: Any) -> Published:
+def _to_published(tenant: str, row: Any) -> Published:
     content = envelope(
         id=str(row["id"]),
         event=row["event"],
@@ -119,9 +119,12 @@ def _published(tenant: str, row: Any) -> Published:
     return Published(row["number"], row["event"], content)
 
 
-async def publish(pool: Pool, limit: int) -> int:
-    """Number up to so many events of the outbox and make their deliveries; gives back how many."""
-    taken: int = await pool.fetchval("SELECT publish_events($1)", limit)
+async def publish(pool: Pool, limit: int, *told: object) -> int:
+    """Number up to so many events of the outbox and make their deliveries; gives back how many.
+
+    `told`: which of them become notices, and in what form, as the SQL function takes it.
+    """
+    taken: int = await pool.fetchval("SELECT publish_events($1, $2, $3, $4, $5, $6, $7)", limit, *told)
     return taken
 
 
@@ -133,7 +136,7 @@ async def claim(pool: Pool, room: int, seconds: int, silent: int, endpoints: lis
     return rows
 
 
-async def settle(pool: Pool, columns: Sequence[object]) -> set[str]:
+async def settle(pool: Pool, columns: Sequence[Sequence[Any]]) -> set[Any]:
     """Write down how attempts ended, in one statement; gives back the deliveries whose claim was still the newest."""
     rows = await pool.fetch("SELECT deliveries_ended($1, $2, $3, $4, $5, $6, $7)", *columns)
     return {row[0] for row in rows}

@@ -10,9 +10,9 @@ from custody.kit import tokens
 from custody.protocol.refusals import AdministrationMoving, TenantAbsent
 from custody.worker.act import act
 from custody.worker.agent_queues import TooManyWaiting
-from custody.worker.audited import declared
+from custody.worker.audited import vet
 from custody.worker.call import Call
-from custody.worker.idempotency import IdempotencyRace, packed
+from custody.worker.idempotency import IdempotencyRace, pack
 from custody.worker.proven import PLATFORM, ProvenPlatform, ProvenTenant
 from custody.worker.state import Worker
 
@@ -76,7 +76,7 @@ async def demand_platform_key(connection: Any, call: Call[Any]) -> None:
 async def tell(connection: Any, call: Call[Any], action: str, kind: str, resource: str, **metadata: Any) -> None:
     """Append to the log of the tenant that the transaction is in."""
     said = msgspec.json.encode(metadata).decode()
-    await connection.execute(_AUDIT, call.caller.principal, declared(action), kind, resource, said, call.origin_row)
+    await connection.execute(_AUDIT, call.caller.principal, vet(action), kind, resource, said, call.origin_row)
 
 
 async def remember(connection: Any, call: Call[Any], answer: object | None) -> None:
@@ -85,6 +85,6 @@ async def remember(connection: Any, call: Call[Any], answer: object | None) -> N
         return
     tenant = PLATFORM if isinstance(call.caller, ProvenPlatform) else call.caller.tenant
     await enter(connection, tenant)
-    stored = packed(answer) if answer is not None else None
+    stored = pack(answer) if answer is not None else None
     if not await connection.fetchval(_REMEMBER, tenant, act(call, stored)):
         raise IdempotencyRace

@@ -1,7 +1,7 @@
 """The check whether a caller may send a command, by its declaration."""
 
 from custody.protocol.command import AGENT, PLATFORM_KEY, SESSION, Declaration
-from custody.protocol.refusals import NotForPages, SessionBound
+from custody.protocol.refusals import BadProof, NotForPages, SessionBound
 from custody.worker.proven import Proven, ProvenPlatform, ProvenSession, WrongKind
 
 
@@ -21,6 +21,8 @@ def check_kind(declared: Declaration, kind: str) -> None:
 def admit(declared: Declaration, caller: Proven) -> None:
     """Raise unless the role, the second factor and the scope are what the command needs, now."""
     if isinstance(caller, ProvenSession):
+        if caller.item is not None and not declared.for_item:
+            raise BadProof("This token is good for approving one item, and for nothing else.")
         if caller.page is not None and not declared.pages:
             raise NotForPages
         if caller.bound and not declared.bound:

@@ -11,6 +11,8 @@ from contextlib import asynccontextmanager
 MAX_WAITING = 256
 # The queue of a tenant's secrets and credential routes; no agent can have this id.
 CREDENTIALS = "/credentials"
+# The queue of a tenant's policy sets; nor this one.
+POLICY_SETS = "/policy-sets"
 # In front of an agent's id: the queue of questions about orders, which no order waits in.
 SIMULATED = "/simulated/"
 

@@ -21,7 +21,7 @@ def only(actions: frozenset[str]) -> Iterator[None]:
         _ALLOWED.reset(token)
 
 
-def declared(action: str) -> str:
+def vet(action: str) -> str:
     """The action, or UndeclaredAction."""
     if action not in _ALLOWED.get(frozenset()):
         raise UndeclaredAction(action)

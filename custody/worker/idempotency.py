@@ -16,7 +16,7 @@ class IdempotencyRace(Exception):
     """Another request with the same key has just committed; a retry finds its answer."""
 
 
-def packed(answer: Any) -> bytes:
+def pack(answer: Any) -> bytes:
     """An answer as it is stored and sent."""
     return _encode(answer)
 

@@ -3,11 +3,12 @@
 from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from custody.identity.joining import InvitationPolicy, WalletPolicy
 from custody.identity.mfa import MfaPolicy
 from custody.kit.cache import Cache
+from custody.policies.named_tokens import NamedToken
 from custody.worker.sealing import Sealer, Tampered, fields
 
 JUDGING_MAC = "judging-mac"
@@ -24,6 +25,13 @@ class Judging(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="c
     mfa: MfaPolicy = MfaPolicy()
     invitations: InvitationPolicy = InvitationPolicy()
     wallet: WalletPolicy = WalletPolicy()
+    # What the owners call their tokens: for words alone, nothing is judged by it.
+    tokens: tuple[NamedToken, ...] | UnsetType = UNSET
+
+    @property
+    def named(self) -> tuple[NamedToken, ...]:
+        """The tokens that have a name; unset is stored where there are none, as before there were names."""
+        return () if self.tokens is UNSET else self.tokens
 
 
 DEFAULT = Judging()

@@ -11,7 +11,7 @@ IDENTITY_SOCKET: tuple[Process, ...] = ("api", "scheduler", "operator")
 REVEAL_SOCKET: tuple[Process, ...] = ("proxy",)
 
 
-def allowed(commands: Iterable[type[Command[Any]]], process: Process) -> frozenset[type[Command[Any]]]:
+def allowed_commands(commands: Iterable[type[Command[Any]]], process: Process) -> frozenset[type[Command[Any]]]:
     """The commands that a process may send."""
     return frozenset(command for command in commands if process in declaration_of(command).senders)
 

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from custody.identity.mfa import counted
+from custody.identity.mfa import counting_mfa
 from custody.kit import clock, tokens
 from custody.kit.act import Credential
 from custody.kit.cache import Cache
@@ -119,6 +119,7 @@ class Proofs:
         self._check(
             mac, MEMBERSHIP_MAC, claims.tid, membership_content(claims.tid, claims.sub, role, row["member_since"])
         )
+        counts_from = row["mfa_counts_from"] if claims.approval is None else row["item_counts_from"]
         judging = self._judging.open(claims.tid, row["config_version"], row["judging"], row["judging_mac"])
         return ProvenSession(
             tenant=claims.tid,
@@ -127,11 +128,12 @@ class Proofs:
             user=claims.sub,
             session=claims.sid,
             role=role,
-            mfa_at=counted(claims.mfa_at, row["mfa_counts_from"]),
+            mfa_at=counting_mfa(claims.mfa_at, counts_from),
             policy=judging.mfa,
             methods=tuple(row["methods"]),
             page=claims.page,
             bound=claims.bound,
+            item=None if claims.approval is None else (claims.approval, claims.digest or ""),
         )
 
     async def app_client(self, proof: Proof) -> ProvenAppClient:

@@ -45,6 +45,13 @@ class ProvenTenant(msgspec.Struct, frozen=True, kw_only=True):
     principal: str
 
 
+class ProvenSystem(msgspec.Struct, frozen=True):
+    """The service itself, where nobody asks: it does what was decided before."""
+
+    tenant: str
+    principal: str
+
+
 class ProvenAppClient(ProvenTenant, frozen=True, kw_only=True):
     """A server integration with a secret of an enabled app client."""
 
@@ -64,6 +71,8 @@ class ProvenSession(ProvenTenant, frozen=True, kw_only=True):
     page: str | None = None
     # A tenant's sign-on began it.
     bound: bool = False
+    # The approval, and the digest of its order, that the token is good for, and for nothing else.
+    item: tuple[str, str] | None = None
 
     def need(self, roles: frozenset[Role], action: Action | None) -> None:
         """Raise unless the role is one of these and, for an action, a second factor is recent enough."""

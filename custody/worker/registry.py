@@ -60,13 +60,13 @@ class Sealed(Kind, frozen=True, kw_only=True):
     def anew(self, sealer: Sealer, row: Row) -> bytes:
         """The value under the newest version; Tampered unless it opens and is what stands beside it."""
         context = self.context(row)
-        return sealer.seal(self._opened(sealer, row, context), context)
+        return sealer.seal(self._open(sealer, row, context), context)
 
     def check(self, sealer: Sealer, row: Row) -> None:
         """Raise Tampered unless it opens and is what stands beside it."""
-        self._opened(sealer, row, self.context(row))
+        self._open(sealer, row, self.context(row))
 
-    def _opened(self, sealer: Sealer, row: Row, context: Context) -> bytes:
+    def _open(self, sealer: Sealer, row: Row, context: Context) -> bytes:
         value = sealer.open(row["blob"], context)
         try:
             fits = self.fits(value, row, context)

@@ -78,7 +78,7 @@ class Sealer:
         version = self._newest()
         nonce = os.urandom(NONCE_BYTES)
         ciphertext = self._cipher(version, context.purpose, context.tenant).encrypt(
-            nonce, value, _bound(context, version)
+            nonce, value, _bind(context, version)
         )
         return bytes([FORMAT]) + version.to_bytes(4, "big") + nonce + ciphertext
 
@@ -90,7 +90,7 @@ class Sealer:
         self._insist_on(version)
         try:
             cipher = self._cipher(version, context.purpose, context.tenant)
-            return cipher.decrypt(blob[5 : 5 + NONCE_BYTES], blob[5 + NONCE_BYTES :], _bound(context, version))
+            return cipher.decrypt(blob[5 : 5 + NONCE_BYTES], blob[5 + NONCE_BYTES :], _bind(context, version))
         except InvalidTag:
             raise Tampered from None
 
@@ -118,7 +118,7 @@ class Sealer:
         """By what two files show that they mean the same key by a version; says nothing of the key."""
         return sha256(self._key(version, "key-fingerprint", "platform"))[:16]
 
-    def derived(self, purpose: str) -> Keyring:
+    def derive(self, purpose: str) -> Keyring:
         """The keys of another worker: one from each version here; they open none of our values."""
         ring = self._keyring
         return Keyring({v: self._key(v, purpose, "platform") for v in ring.versions}, ring.sealing, ring.known)
@@ -158,7 +158,7 @@ def _missing(version: int) -> KeyVersionMissing:
     return KeyVersionMissing()
 
 
-def _bound(context: Context, version: int) -> bytes:
+def _bind(context: Context, version: int) -> bytes:
     return fields(FORMAT, version, context.tenant, context.owner_kind, context.owner, context.purpose, context.detail)
 
 

@@ -16,7 +16,7 @@ import msgspec
 from custody.kit import errors
 from custody.kit.answers import Answered
 from custody.kit.callers import Proof
-from custody.kit.db import DatabaseAway, acknowledged
+from custody.kit.db import DatabaseAway, wait_for_replicas
 from custody.kit.logs import logger
 from custody.kit.tasks import spawn
 from custody.protocol.command import Command, Declaration, Process, declaration_of
@@ -28,7 +28,7 @@ from custody.worker import audited, peers
 from custody.worker.admission import admit, check_kind
 from custody.worker.call import Call
 from custody.worker.handlers import Table
-from custody.worker.idempotency import IdempotencyRace, earlier, packed
+from custody.worker.idempotency import IdempotencyRace, earlier, pack
 from custody.worker.proven import Proven, ProvenPlatform
 from custody.worker.sealing import Tampered
 from custody.worker.state import Worker
@@ -62,7 +62,7 @@ class Server[W: Worker]:
         self._name = name
         self._path = path
         self._table = table
-        self._allowed = {process: peers.allowed(table, process) for process in processes}
+        self._allowed = {process: peers.allowed_commands(table, process) for process in processes}
         self._decoder: msgspec.msgpack.Decoder[Request[Command[Any]]] = decoder_of(table)
         self._peer_uids = peer_uids
         self._production = production
@@ -153,18 +153,18 @@ class Server[W: Worker]:
             if replayed:
                 # It was read, which waits for no replica; who got it before may rely on it.
                 async with asyncio.timeout(_deadline(request)), self._worker.pool.acquire() as connection:
-                    await acknowledged(connection)
+                    await wait_for_replicas(connection)
             reply = Reply(request.n, msgspec.Raw(answer), replayed=replayed)
         except Exception as problem:  # the edge of the process: no detail leaves
             reply = Reply(request.n, failed=self._failure(problem, request.origin.request_id, name))
         if not writer.is_closing():
-            writer.write(_framed(reply))
+            writer.write(_frame(reply))
 
     def _failure(self, problem: Exception, request_id: str, name: str) -> Failed:
         """The failure for the sender, after a log line; neither contains a value of the request."""
         said = {"request_id": request_id, "request": name}
         if isinstance(problem, errors.CustodyError):
-            return _failed(problem)
+            return _failure(problem)
         if isinstance(problem, asyncpg.DiskFullError):
             # Nothing was written, so nothing is released (promise P3).
             self._worker.room.ran_out()
@@ -182,7 +182,7 @@ class Server[W: Worker]:
             return Failed("Unavailable", "database_unavailable", f"{said_so}it may have been done.")
         if isinstance(problem, Tampered):
             log.error("a sealed value did not open", extra=said)
-            return _failed(SealedValueTampered())
+            return _failure(SealedValueTampered())
         log.error("unexpected", extra=said, exc_info=problem)
         return Failed("Internal", "internal", f"Internal error of the {self._name}.")
 
@@ -217,21 +217,21 @@ class Server[W: Worker]:
     async def _carried_out(self, request: Request[Command[Any]]) -> tuple[bytes, bool]:
         command = request.body
         declared = declaration_of(type(command))
-        caller = await self._proven(declared, request.proof)
+        caller = await self._prove(declared, request.proof)
         # An idempotency key belongs to a caller, so without one it is ignored.
         key = request.idempotency if caller is not None else None
         if request.authorization is not None and not declared.authorized:
             raise errors.Forbidden("This message takes no authorization.", code="authorization_not_allowed")
-        call: Call[Any] = Call(caller, request.origin, key, _shown(request.proof), request.authorization)
+        call: Call[Any] = Call(caller, request.origin, key, _secret_sent(request.proof), request.authorization)
         if not declared.replays_itself and (earlier_answer := await earlier(self._worker, call)) is not None:
             return earlier_answer, True
         with audited.only(declared.audit):
             answer = await self._table[type(command)](self._worker, command, call)
         if isinstance(answer, Answered):
-            return packed(answer.answer), answer.replayed
-        return packed(answer), False
+            return pack(answer.answer), answer.replayed
+        return pack(answer), False
 
-    async def _proven(self, declared: Declaration, proof: Proof | None) -> Proven | None:
+    async def _prove(self, declared: Declaration, proof: Proof | None) -> Proven | None:
         """The caller, from the proof alone; refuses a kind of caller that this command does not take."""
         if proof is None:
             if declared.proofs:
@@ -245,7 +245,7 @@ class Server[W: Worker]:
         return caller
 
 
-def _shown(proof: Proof | None) -> str:
+def _secret_sent(proof: Proof | None) -> str:
     """The secret that a caller signs with, if it is the one they sent."""
     if proof is None:
         return ""
@@ -256,7 +256,7 @@ def _deadline(request: Request[Command[Any]]) -> float:
     return min(max(request.deadline_ms, 0), 60_000) / 1000
 
 
-def _framed(reply: Reply) -> bytes:
+def _frame(reply: Reply) -> bytes:
     try:
         return frame(msgspec.msgpack.encode(reply))
     except BadFrame:
@@ -264,7 +264,7 @@ def _framed(reply: Reply) -> bytes:
         return frame(msgspec.msgpack.encode(Reply(reply.n, failed=failed)))
 
 
-def _failed(problem: errors.CustodyError) -> Failed:
+def _failure(problem: errors.CustodyError) -> Failed:
     context = problem.context
     if isinstance(problem, errors.TooMany):
         context = {**context, "retry_after": problem.retry_after}

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import msgspec
 
-from custody.chains import table
+from custody.chains import chains_file
+from custody.chains.table import ChainTable
 from custody.kit import environment, quota_settings, quotas
 
 
@@ -20,7 +21,7 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True):
     scoped_platform_keys: bool
     quotas: quotas.Limits
     pool_size: int
-    chains: table.ChainTable
+    chains: ChainTable
 
     def __repr__(self) -> str:
         return "WorkerSettings()"
@@ -37,5 +38,5 @@ def read(source: Mapping[str, str], worker: str, *, connections: int) -> WorkerS
         scoped_platform_keys=environment.flag(source, "SERVICE_SCOPED_PLATFORM_KEYS", default=True),
         quotas=quota_settings.load(source),
         pool_size=environment.integer(source, f"SERVICE_{worker.upper()}_CONNECTIONS", connections, low=2, high=64),
-        chains=table.load(source),
+        chains=chains_file.load(source),
     )

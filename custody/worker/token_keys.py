@@ -96,7 +96,7 @@ class Tokens:
             if time.monotonic() - self._looked_at < LOOK_SECONDS:
                 raise
             self._looked_at = time.monotonic()
-            self._keys = self._with(await _vouched(self._pool, self._macs, self._other))
+            self._keys = self._with(await _proven_keys(self._pool, self._macs, self._other))
             return self._keys.read(token)
 
     def _with(self, others: dict[str, bytes]) -> TokenKeys:
@@ -121,11 +121,11 @@ async def load_or_make(
             store.owner_kind,
             store.purpose,
         )
-        keys = _opened(rows, sealer, store) if rows else [await _make(connection, sealer, macs, store)]
+        keys = _open(rows, sealer, store) if rows else [await _make(connection, sealer, macs, store)]
         return Minter(keys[0], {kid_of(public_of(key)): public_of(key) for key in keys}, issuer)
 
 
-def _opened(rows: list[Any], sealer: Sealer, store: Store) -> list[Ed25519PrivateKey]:
+def _open(rows: list[Any], sealer: Sealer, store: Store) -> list[Ed25519PrivateKey]:
     """A row counts only if its private half opens, whatever public half stands beside it."""
     keys = []
     for row in rows:
@@ -164,7 +164,7 @@ async def _make(connection: asyncpg.Connection, sealer: Sealer, macs: Sealer, st
     return key
 
 
-async def _vouched(pool: Pool, macs: Sealer, store: Store) -> dict[str, bytes]:
+async def _proven_keys(pool: Pool, macs: Sealer, store: Store) -> dict[str, bytes]:
     """The public keys of a use whose rows are ours."""
     rows = await pool.fetch(f"SELECT kid, public_key, mac FROM {store.table} WHERE retired_at IS NULL")  # noqa: S608
     found = {}

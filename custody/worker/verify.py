@@ -30,7 +30,7 @@ class Held(msgspec.Struct, frozen=True):
     held: dict[str, int]
     broken: dict[str, int]
 
-    def told(self) -> list[str]:
+    def lines(self) -> list[str]:
         """A line for each kind of thing."""
         lines = []
         for what, count in self.held.items():

@@ -15,7 +15,7 @@ from custody.protocol.identity.refusals import BadApprovalConfig, PersonRequired
 from custody.protocol.identity.tenants import PutConfig, SavedConfig, StoredConfig
 from custody.worker.acts import acting, remember, tell
 from custody.worker.call import Call
-from custody.worker.idempotency import packed
+from custody.worker.idempotency import pack
 from custody.worker.judging import Judging
 from custody.worker.proven import ProvenSession, ProvenTenant
 from identity.administration import app_clients
@@ -63,7 +63,7 @@ async def judging_of(connection: Any, identity: Identity, tenant: str) -> Judgin
 def _outcome(document: str, judging: str, clients: list[str]) -> SavedConfig:
     """The configuration as it is stored now, so that a repetition is told the same; without it where it is too long."""
     outcome = SavedConfig(StoredConfig(document, judging, clients))
-    return outcome if len(packed(outcome)) <= MAX_KEPT else SavedConfig(None)
+    return outcome if len(pack(outcome)) <= MAX_KEPT else SavedConfig(None)
 
 
 async def _clients(
@@ -77,6 +77,8 @@ def _after(caller: ProvenTenant, before: Judging, said: dict[str, Any]) -> Judgi
     kept = {part: msgspec.to_builtins(getattr(before, part)) for part in _OF_PEOPLE if part not in said}
     try:
         after = msgspec.convert(said | kept, Judging)
+        # Names of tokens have a route of their own, for people alone.
+        after = msgspec.structs.replace(after, tokens=before.tokens)
     except msgspec.ValidationError as problem:
         raise BadApprovalConfig(f"approvalConfig or authAbuseConfig: {problem}") from None
     if not isinstance(caller, ProvenSession) and _plain(before.mfa) == _plain(after.mfa):

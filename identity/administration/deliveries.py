@@ -95,7 +95,7 @@ async def replay(identity: Identity, message: ReplayDelivery, call: Call[ProvenS
         _check_endpoint(row)
         if row["event"] == names.TEST:
             raise TestNotReplayed
-        if not names.subscribed(row["events"], row["event"]):
+        if not names.is_subscribed(row["events"], row["event"]):
             raise NotSubscribed
         if not row["event_kept"]:
             raise EventForgotten

@@ -9,13 +9,13 @@ import asyncpg
 from custody.kit import clock, tokens
 from custody.kit.act import Act
 from custody.kit.callers import Origin
-from custody.kit.quotas import exceeded
+from custody.kit.quotas import excess
 from custody.protocol.identity.refusals import BadApiKey, TenantIdReserved, TenantKeyTaken, TenantTaken
 from custody.protocol.identity.tenants import CreateTenant, MadeTenant
 from custody.worker.act import act
 from custody.worker.acts import demand_platform_key
 from custody.worker.call import Call
-from custody.worker.idempotency import packed
+from custody.worker.idempotency import pack
 from custody.worker.proofs import MEMBERSHIP_MAC, TENANT_KEY_MAC, membership_content
 from custody.worker.proven import PLATFORM, ProvenPlatform, ProvenSession
 from custody.worker.sealing import fields
@@ -63,14 +63,14 @@ async def create(
                 _CREATE,
                 person.tenant if person else PLATFORM,
                 person.standing if person else None,
-                act(call, None if shown else packed(outcome)),
+                act(call, None if shown else pack(outcome)),
                 _new(identity, message, key_hash, prefix, person.user if person else None, now),
                 most,
             )
     except asyncpg.UniqueViolationError as problem:
         raise (TenantTaken if problem.constraint_name == "tenants_pkey" else TenantKeyTaken) from None
     if result == "too_many":
-        raise exceeded("tenants_per_person", most, most)
+        raise excess("tenants_per_person", most, most)
     return outcome
 
 

@@ -78,7 +78,7 @@ async def create(identity: Identity, message: CreateWebhook, call: Call[ProvenSe
     """Create a webhook endpoint, enabled; its secret is returned only in this response."""
     tenant, webhook = call.caller.tenant, ids.new_uuid()
     url = targets.check(message.url, public_url=identity.public_url)
-    events = names.ordered(message.events)
+    events = names.in_order(message.events)
     shown, place = _new_secret(), PLACES[0]
     blob = identity.sealer.seal(shown.encode(), _context(tenant, webhook, place))
     async with acting(identity, call) as connection:
@@ -102,7 +102,7 @@ async def change(identity: Identity, message: ChangeWebhook, call: Call[ProvenSe
     if "url" in given:
         given["url"] = targets.check(given["url"], public_url=identity.public_url)
     if "events" in given:
-        given["events"] = names.ordered(given["events"])
+        given["events"] = names.in_order(given["events"])
     async with acting(identity, call) as connection:
         row = await connection.fetchrow(_READ, call.caller.tenant, message.webhook)
         if row is None:

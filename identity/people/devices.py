@@ -29,7 +29,7 @@ from custody.protocol.identity.devices import (
     PollDeviceCode,
 )
 from custody.protocol.identity.refusals import DeviceCodeAbsent, DeviceDecided, NotAMember, SsoRequired
-from custody.worker.audited import declared
+from custody.worker.audited import vet
 from custody.worker.call import Call
 from custody.worker.proofs import APP_CLIENT_MAC
 from custody.worker.proven import ProvenSession
@@ -163,7 +163,7 @@ async def decide(identity: Identity, message: DecideDevice, call: Call[ProvenSes
         await connection.execute(
             _AUDIT,
             caller.principal,
-            declared(f"device.{status}"),
+            vet(f"device.{status}"),
             code.user_code,
             msgspec.json.encode(metadata).decode(),
             call.origin_row,

@@ -8,7 +8,7 @@ from custody.protocol.identity.sessions import SignedIn
 from custody.protocol.identity.sign_in import EmailCode, NewEmailCode, SignInWithEmail
 from custody.worker.call import Call
 from identity.context import Identity
-from identity.people import attempts, codes, persons, sessions
+from identity.people import attempts, codes, registration, sessions
 
 HOUR = 3600
 SENDS_PER_HOUR = 5
@@ -29,7 +29,9 @@ async def sign_in(identity: Identity, message: SignInWithEmail, call: Call[None]
     """A session for anyone who reads this address. The first one makes a user and a tenant of their own."""
     address = await prove(identity, message.email, message.code)
     async with identity.pool.acquire() as connection, connection.transaction():
-        user = await persons.find_or_make(connection, identity, "email", address)
+        user = await registration.find_or_make(
+            connection, identity, call.origin, "email", address, tenant=message.tenant, app=message.app
+        )
         return await sessions.begin(
             connection, identity, call.origin, user, tenant=message.tenant, provider="email", amr=("email",)
         )

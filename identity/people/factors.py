@@ -14,7 +14,7 @@ from custody.identity.roles import ANYBODY
 from custody.kit import clock
 from custody.protocol.identity.refusals import Deactivated, FactorAbsent
 from custody.protocol.refusals import SessionBound
-from custody.worker.audited import declared
+from custody.worker.audited import vet
 from custody.worker.call import Call
 from custody.worker.proven import PLATFORM, ProvenSession
 from custody.worker.sealing import fields
@@ -153,7 +153,7 @@ async def note(
     """Append to the log of the session's tenant what became of a factor or passkey."""
     await connection.execute("SELECT set_config('custody.tenant', $1, true)", call.caller.tenant)
     said = msgspec.json.encode(metadata).decode()
-    await connection.execute(_AUDIT, call.caller.principal, declared(action), kind, subject, said, call.origin_row)
+    await connection.execute(_AUDIT, call.caller.principal, vet(action), kind, subject, said, call.origin_row)
 
 
 def _subject(kind: str, user: str) -> str:

@@ -13,7 +13,7 @@ from custody.protocol.identity.identities import (
     UnlinkedIdentity,
     UnlinkIdentity,
     WalletProof,
-    named,
+    provider_and_account,
     provider_of,
 )
 from custody.protocol.identity.refusals import (
@@ -123,8 +123,8 @@ async def _prove(identity: Identity, message: LinkIdentity) -> tuple[str, str]:
             return "email", await email_codes.prove(identity, email.email, email.code)
         case (None, None, OAuthProof() as oauth):
             shown = ExchangeCode(code=oauth.code, code_verifier=oauth.code_verifier, redirect_uri=oauth.redirect_uri)
-            proven, _ = await codes.use(identity, shown)
-            if proven.of_tenant:
+            proven = (await codes.use(identity, shown)).proven
+            if proven is None or proven.of_tenant:
                 raise NotLinkable
             return proven.kind, proven.subject
     raise IdentityChoice
@@ -141,7 +141,7 @@ async def _add(connection: Any, identity: Identity, call: Call[ProvenSession], m
 
 async def _to_public(connection: Any, kind: str, subject: str) -> LinkedIdentity:
     row = await connection.fetchrow(_SHOWN, kind, subject)
-    provider, account = named(kind, subject)
+    provider, account = provider_and_account(kind, subject)
     return LinkedIdentity(
         id=str(row["id"]),
         provider=provider,

@@ -1,4 +1,4 @@
-"""Invitations into a tenant: made by the operator, accepted once, by a person who has proven the invited address.
+"""Invitations into a tenant: accepted once, by a person who has proven the invited address.
 
 Everything about one tenant's invitations happens under the lock of its administration, so one address has one pending
 invitation, and of two who accept at once the second finds it accepted.
@@ -11,6 +11,7 @@ import msgspec
 
 from custody.identity.addresses import normalised_email
 from custody.kit import clock, ids, tokens
+from custody.kit.shapes import InvitedRole
 from custody.protocol.identity.invitations import (
     AcceptedInvitation,
     AcceptInvitation,
@@ -81,7 +82,34 @@ _OWNERS = (
 
 async def put(identity: Identity, message: PutInvitation, call: Call[ProvenPlatform]) -> MadeInvitation:
     """Invite an address; an invitation that it has already works no more."""
-    tenant, email, now = message.tenant, normalised_email(message.email), clock.now()
+    asked = Asked(message.tenant, message.email, message.role, message.seconds)
+    async with operating_in(identity, call, message.tenant) as connection:
+        made = await write(connection, identity, call, asked)
+        await remember(connection, call, None)
+    return made
+
+
+async def revoke(identity: Identity, message: RevokeInvitation, call: Call[ProvenPlatform]) -> RevokedInvitation:
+    """End a pending invitation, also one whose time is up."""
+    async with operating_in(identity, call, message.tenant) as connection:
+        row = await hold_pending(connection, identity, message.tenant, message.invitation)
+        outcome = await end_pending(connection, identity, call, row)
+        await remember(connection, call, outcome)
+    return outcome
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """An invitation as it is asked for."""
+
+    tenant: str
+    email: str
+    role: InvitedRole
+    seconds: int
+
+
+async def write(connection: Any, identity: Identity, call: Call[Any], asked: Asked) -> MadeInvitation:
+    """Write an invitation into the tenant that the transaction is in, alone in its administration."""
+    tenant, email, now = asked.tenant, normalised_email(asked.email), clock.now()
     # The page at the other end of the link has to know the tenant.
     token, invitation = f"{tenant}/{tokens.new_api_key('inv')}", ids.new_uuid()
     row = {
@@ -89,47 +117,56 @@ async def put(identity: Identity, message: PutInvitation, call: Call[ProvenPlatf
         "id": invitation,
         "token_hash": tokens.digest(token),
         "email": email,
-        "role": message.role,
+        "role": asked.role,
         "status": "pending",
         "accepted_by": None,
         "ended_at": None,
         "created_at": now,
-        "expires_at": now + timedelta(seconds=message.seconds),
+        "expires_at": now + timedelta(seconds=asked.seconds),
         "over": False,
     }
-    async with operating_in(identity, call, tenant) as connection:
-        name = await connection.fetchval(_TENANT_NAME, tenant)
-        if await connection.fetchval(_COUNT, tenant, email) >= MAX_PENDING:
-            raise TooManyInvitations
-        before = await connection.fetchrow(_BY_EMAIL, tenant, [email])
-        if before is not None:
-            await _end(connection, identity, before, "expired" if before["over"] else "revoked")
-            await tell(connection, call, "invitation.revoked", "invitation", str(before["id"]), replacedBy=invitation)
-        mac = identity.sealer.mac(INVITATION_MAC, tenant, content_of(row))
-        await connection.execute(
-            _ADD, tenant, invitation, row["token_hash"], email, message.role, now, row["expires_at"], mac
-        )
-        await tell(connection, call, "invitation.created", "invitation", invitation, email=email, role=message.role)
-        await remember(connection, call, None)
+    name = await connection.fetchval(_TENANT_NAME, tenant)
+    if await connection.fetchval(_COUNT, tenant, email) >= MAX_PENDING:
+        raise TooManyInvitations
+    before = await find_pending(connection, identity, tenant, email)
+    if before is not None:
+        await _end(connection, identity, before, "expired" if before["over"] else "revoked")
+        await tell(connection, call, "invitation.revoked", "invitation", str(before["id"]), replacedBy=invitation)
+    mac = identity.sealer.mac(INVITATION_MAC, tenant, content_of(row))
+    await connection.execute(
+        _ADD, tenant, invitation, row["token_hash"], email, asked.role, now, row["expires_at"], mac
+    )
+    await tell(connection, call, "invitation.created", "invitation", invitation, email=email, role=asked.role)
     return MadeInvitation(to_public(row), token, name)
 
 
-async def revoke(identity: Identity, message: RevokeInvitation, call: Call[ProvenPlatform]) -> RevokedInvitation:
-    """End a pending invitation, also one whose time is up."""
-    outcome = RevokedInvitation(message.invitation)
-    async with operating_in(identity, call, message.tenant) as connection:
-        row = await connection.fetchrow(_BY_ID, message.tenant, message.invitation)
-        if row is None:
-            raise InvitationAbsent
+async def find_pending(connection: Any, identity: Identity, tenant: str, email: str) -> Any:
+    """The row of the invitation that an address has, of which the time may be up (`over`); None where it has none."""
+    row = await connection.fetchrow(_BY_EMAIL, tenant, [email])
+    if row is not None:
         _check(identity, row)
-        if row["status"] == "accepted":
-            raise InvitationAccepted
-        if row["status"] != "pending":
-            raise InvitationAbsent
-        await _end(connection, identity, row, "revoked")
-        await tell(connection, call, "invitation.revoked", "invitation", message.invitation)
-        await remember(connection, call, outcome)
-    return outcome
+    return row
+
+
+async def hold_pending(connection: Any, identity: Identity, tenant: str, invitation: str) -> Any:
+    """The row of an invitation that nobody has accepted or revoked; raises InvitationAbsent, InvitationAccepted."""
+    row = await connection.fetchrow(_BY_ID, tenant, invitation)
+    if row is None:
+        raise InvitationAbsent
+    _check(identity, row)
+    if row["status"] == "accepted":
+        raise InvitationAccepted
+    if row["status"] != "pending":
+        raise InvitationAbsent
+    return row
+
+
+async def end_pending(connection: Any, identity: Identity, call: Call[Any], row: Any) -> RevokedInvitation:
+    """Revoke one that is pending."""
+    invitation = str(row["id"])
+    await _end(connection, identity, row, "revoked")
+    await tell(connection, call, "invitation.revoked", "invitation", invitation)
+    return RevokedInvitation(invitation)
 
 
 async def accept(identity: Identity, message: AcceptInvitation, call: Call[ProvenSession]) -> Joined:

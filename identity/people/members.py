@@ -1,4 +1,4 @@
-"""Members of a tenant, named by the operator. A changed role has another MAC, so living sessions feel it at once.
+"""Members of a tenant. A changed role has another MAC, so living sessions feel it at once.
 
 Who was removed and is added again is another member: what they held of before stays without worth.
 """
@@ -55,8 +55,7 @@ async def put(identity: Identity, message: PutMember, call: Call[ProvenPlatform]
             await write(connection, identity, tenant, user, role, since)
         except asyncpg.ForeignKeyViolationError:
             raise UserAbsent from None
-        # From now on the operator's word counts, and no group of an identity provider changes it.
-        await connection.execute(_NOT_BY_SIGN_ON, tenant, user)
+        await keep_from_sign_on(connection, tenant, user)
         await persons.let_back(connection, identity, user, tenant)
         if before is None:
             await tell(connection, call, "membership.added", "user", user, role=role)
@@ -71,16 +70,38 @@ async def remove(identity: Identity, message: RemoveMember, call: Call[ProvenPla
     """End a membership and the sessions in it; the last owner's, whom only the operator could replace, by force."""
     tenant, user, outcome = message.tenant, message.user, RemovedMember(message.user)
     async with operating_in(identity, call, tenant) as connection:
-        role = await connection.fetchval(_REMOVE, tenant, user)
-        if role is None:
-            raise MemberAbsent
+        role = await take_out(connection, tenant, user)
         if role == "owner":
             await _spare_last_owner(connection, tenant, user, force=message.force)
-        await connection.execute(_END_SESSIONS, tenant, user)
-        await persons.keep_out(connection, identity, user, tenant)
+        await shut_out(connection, identity, tenant, user)
         await tell(connection, call, "membership.removed", "user", user, before=role)
         await remember(connection, call, outcome)
     return outcome
+
+
+async def keep_from_sign_on(connection: Any, tenant: str, user: str) -> None:
+    """Let somebody's word count from now on: no group of an identity provider changes the role."""
+    await connection.execute(_NOT_BY_SIGN_ON, tenant, user)
+
+
+async def take_out(connection: Any, tenant: str, user: str) -> Role:
+    """Delete a membership; gives the role that it was, or raises MemberAbsent."""
+    role: Role | None = await connection.fetchval(_REMOVE, tenant, user)
+    if role is None:
+        raise MemberAbsent
+    return role
+
+
+async def shut_out(connection: Any, identity: Identity, tenant: str, user: str) -> None:
+    """End the sessions of a person who was removed, and let no sign-on of the tenant bring them back."""
+    await connection.execute(_END_SESSIONS, tenant, user)
+    await persons.keep_out(connection, identity, user, tenant)
+
+
+async def has_other_owner(connection: Any, tenant: str, user: str) -> bool:
+    """Tell whether somebody else owns the tenant. Its row is locked: of two owners not both go at once."""
+    found: bool = await connection.fetchval(_OTHER_OWNER, tenant, user)
+    return found
 
 
 async def demand_room(connection: Any, identity: Identity, tenant: str) -> None:
@@ -111,6 +132,6 @@ async def change(connection: Any, identity: Identity, tenant: str, user: str, ro
 
 
 async def _spare_last_owner(connection: Any, tenant: str, user: str, *, force: bool) -> None:
-    """Raise LastOwner if nobody else owns the tenant. Its row is locked: of two owners not both go at once."""
-    if not force and not await connection.fetchval(_OTHER_OWNER, tenant, user):
+    """Raise LastOwner if nobody else owns the tenant."""
+    if not force and not await has_other_owner(connection, tenant, user):
         raise LastOwner

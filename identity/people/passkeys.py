@@ -10,11 +10,14 @@ import asyncpg
 
 from custody.kit import clock, ids
 from custody.protocol.identity.factors import (
+    ItemToken,
+    NewItemChallenge,
     NewPasskey,
     NewPasskeyChallenge,
     RegisterPasskey,
     RemovedFactor,
     RemovePasskey,
+    TouchItem,
 )
 from custody.protocol.identity.refusals import (
     FactorAbsent,
@@ -32,7 +35,7 @@ from custody.worker.call import Call
 from custody.worker.proven import PLATFORM, ProvenSession
 from custody.worker.sealing import fields
 from identity.context import Identity
-from identity.people import challenges, factors, recovery, sessions, ways_in
+from identity.people import challenges, factors, recovery, registration, sessions, ways_in
 from identity.people.webauthn_answers import (
     Asserted,
     Assertion,
@@ -118,6 +121,7 @@ async def sign_in(identity: Identity, message: SignInWithPasskey, call: Call[Non
     row, asserted = await _assertion(identity, message.credential, None)
     user, verified = str(row["user_id"]), asserted.user_verified
     async with identity.pool.acquire() as connection, connection.transaction():
+        await registration.admit(connection, identity, call.origin, user, tenant=message.tenant, app=message.app)
         await factors.lock(connection, user)
         await _use(connection, row, asserted)
         await demand_own_way_in(connection, identity, user)
@@ -146,12 +150,40 @@ async def step_up(identity: Identity, call: Call[ProvenSession], credential: dic
         return await sessions.stepped_up(connection, identity, call, "passkey")
 
 
+async def new_item_challenge(
+    identity: Identity, message: NewItemChallenge, call: Call[ProvenSession]
+) -> dict[str, Any]:
+    """Options for a browser to show one of the person's own passkeys for one item."""
+    async with identity.pool.acquire() as connection:
+        known = [row["credential_id"] for row in await connection.fetch(_OWN, call.caller.user)]
+        if not known:
+            raise FactorAbsent
+        item = (message.approval, message.digest)
+        challenge = await challenges.new(connection, identity, "approve", call.caller, item)
+    return assertion_options(site_of(identity.public_url), challenge, known, verify_user=True)
+
+
+async def touch_item(identity: Identity, message: TouchItem, call: Call[ProvenSession]) -> ItemToken:
+    """A token to approve one item, after a passkey that asked who its person is; the session gains nothing."""
+    await factors.count(identity, "passkey", call.caller.user)
+    item = (message.approval, message.digest)
+    row, asserted = await _assertion(identity, message.credential, call.caller, item)
+    if not asserted.user_verified:
+        raise UserUnverified
+    async with identity.pool.acquire() as connection, connection.transaction():
+        await factors.lock(connection, call.caller.user)
+        await _use(connection, row, asserted)
+        await factors.forget(connection, "passkey", call.caller.user)
+        return await sessions.confirm_item(connection, identity, call, item)
+
+
 async def _assertion(
-    identity: Identity, credential: dict[str, Any], caller: ProvenSession | None
+    identity: Identity, credential: dict[str, Any], caller: ProvenSession | None, item: challenges.Item | None = None
 ) -> tuple[Any, Asserted]:
     """The row of a passkey and what it signed; of the caller's own, where somebody is signed in."""
     answer = Assertion(credential)
-    await challenges.take(identity, answer.challenge, "step_up" if caller else "sign_in", caller)
+    purpose: challenges.Purpose = "approve" if item else "step_up" if caller else "sign_in"
+    await challenges.take(identity, answer.challenge, purpose, caller, item)
     async with identity.pool.acquire() as connection:
         row = await connection.fetchrow(_FIND, answer.credential_id)
     if row is None or (caller is not None and str(row["user_id"]) != caller.user):

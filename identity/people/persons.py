@@ -106,11 +106,14 @@ async def find(connection: Any, identity: Identity, kind: str, subject: str) -> 
     return msgspec.structs.replace(found, active=row["deactivated_at"] is None)
 
 
-async def find_or_make(connection: Any, identity: Identity, kind: str, subject: str) -> str:
-    """The user behind a proven identity, made if there is none. Call it in a transaction."""
+async def find_or_make(connection: Any, identity: Identity, kind: str, subject: str, *, newcomers: bool = False) -> str:
+    """The user behind a proven identity, made if there is none. Call it in a transaction.
+
+    `newcomers`: a tenant lets people register, whatever the operator says of tenants of their own.
+    """
     found = await find(connection, identity, kind, subject)
     if found is None:
-        if not identity.allow_self_registration:
+        if not (newcomers or identity.allow_self_registration):
             raise RegistrationClosed
         user = await make(connection)
         await add_identity(connection, identity, Known(kind=kind, subject=subject, user=user))

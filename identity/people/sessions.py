@@ -7,7 +7,7 @@ identity cannot tell the thief from the owner.
 
 import base64
 import binascii
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -15,6 +15,7 @@ import msgspec
 
 from custody.kit import clock, ids
 from custody.kit.callers import Origin
+from custody.protocol.identity.factors import ItemToken
 from custody.protocol.identity.refusals import RefreshTokenInvalid, RefreshTokenReused, SessionAbsent
 from custody.protocol.identity.sessions import (
     EndedSession,
@@ -27,7 +28,7 @@ from custody.protocol.identity.sessions import (
     SwitchTenant,
 )
 from custody.protocol.refusals import NotForPages, SessionBound
-from custody.worker.audited import declared
+from custody.worker.audited import vet
 from custody.worker.call import Call
 from custody.worker.proofs import SessionRevoked
 from custody.worker.proven import PLATFORM, ProvenSession
@@ -37,7 +38,7 @@ from identity.context import Identity
 from identity.people import persons
 from identity.people.persons import Membership
 from identity.sign_on.domains import demand_sign_on
-from identity.tokens import ACCESS_SECONDS, Bound, Page, Session, session_token
+from identity.tokens import ACCESS_SECONDS, ITEM_SECONDS, Bound, Page, Session, item_token, session_token
 
 SESSION_DAYS = 30
 SESSION_MAC = "session-mac"
@@ -89,6 +90,7 @@ async def begin(  # noqa: PLR0913 - what a session consists of
     provider: str,
     amr: tuple[str, ...],
     mfa: bool = False,
+    mfa_at: datetime | None = None,
     page: Page | None = None,
     bound: Bound | None = None,
     session_id: str | None = None,
@@ -109,7 +111,7 @@ async def begin(  # noqa: PLR0913 - what a session consists of
         role=to.role,
         provider=provider,
         amr=amr,
-        mfa_at=now if mfa else None,
+        mfa_at=now if mfa else mfa_at,
         generation=1,
         page=page,
         bound=bound,
@@ -208,6 +210,17 @@ async def stepped_up(connection: Any, identity: Identity, call: Call[ProvenSessi
     return await step(connection, identity, msgspec.structs.replace(session, amr=amr, mfa_at=clock.now()), to)
 
 
+async def confirm_item(
+    connection: Any, identity: Identity, call: Call[ProvenSession], item: tuple[str, str]
+) -> ItemToken:
+    """A token for one item of the session's own tenant. The session stays as it was."""
+    session = await own(connection, identity, call)
+    to = await _let_in(connection, identity, session, call.caller.tenant)
+    await note(connection, session, "session.item_confirmed", call.origin, approval=item[0], digest=item[1])
+    said = msgspec.structs.replace(session, tenant=to.tenant, role=to.role, amr=(*session.amr, "passkey", "mfa"))
+    return ItemToken(item_token(identity.minter, said, item), ITEM_SECONDS)
+
+
 async def step(connection: Any, identity: Identity, session: Session, to: Membership) -> SignedIn:
     """Write a locked session's next generation and give its tokens."""
     after = msgspec.structs.replace(session, generation=session.generation + 1, tenant=to.tenant, role=to.role)
@@ -289,9 +302,7 @@ async def _record(
 ) -> None:
     await connection.execute("SELECT set_config('custody.tenant', $1, true)", tenant)
     row = [origin.request_id, origin.ip, origin.user_agent]
-    await connection.execute(
-        _AUDIT, f"user:{user}", declared(action), session, msgspec.json.encode(metadata).decode(), row
-    )
+    await connection.execute(_AUDIT, f"user:{user}", vet(action), session, msgspec.json.encode(metadata).decode(), row)
 
 
 def read(row: Any) -> Session:

@@ -19,7 +19,7 @@ from custody.protocol.identity.sign_in import NewNonce, Nonce, SignInWithWallet
 from custody.worker.call import Call
 from identity.administration import origins
 from identity.context import Identity
-from identity.people import attempts, persons, sessions
+from identity.people import attempts, registration, sessions
 from identity.tokens import Page
 
 NONCE_SECONDS = 300
@@ -59,7 +59,9 @@ async def with_wallet(identity: Identity, message: SignInWithWallet, call: Call[
     page = await _page(identity, said, message)
     kind, subject = await _prove(identity, said, message)
     async with identity.pool.acquire() as connection, connection.transaction():
-        user = await persons.find_or_make(connection, identity, kind, subject)
+        user = await registration.find_or_make(
+            connection, identity, call.origin, kind, subject, tenant=message.tenant, app=message.app or message.client
+        )
         return await sessions.begin(
             connection,
             identity,

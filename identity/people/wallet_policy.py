@@ -16,7 +16,7 @@ from custody.protocol.identity.identities import (
     WalletOutcomes,
     provider_of,
 )
-from custody.webhooks.payload import UserUnlinkedAccount, emitted
+from custody.webhooks.payload import UserUnlinkedAccount, encode_events
 from custody.worker.acts import acting, remember, tell
 from custody.worker.call import Call
 from custody.worker.proven import ProvenSession
@@ -66,7 +66,7 @@ async def _one(identity: Identity, call: Call[ProvenSession], wallet: WalletAt) 
         await identities.remove(connection, wallet.account)
         ended = await connection.fetch(_END_SESSIONS, wallet.user)
         payload = UserUnlinkedAccount(user_id=wallet.user, provider=provider, account_id=wallet.account)
-        await connection.execute(_EMIT, emitted(payload))
+        await connection.execute(_EMIT, encode_events(payload))
         await tell(
             connection,
             call,

@@ -126,7 +126,7 @@ class Attestation:
     """The answer to options for registration; PasskeyMalformed if it is none."""
 
     def __init__(self, given: dict[str, Any]) -> None:
-        answer = _converted(given, _Answer[_Attestation])
+        answer = _convert(given, _Answer[_Attestation])
         self.challenge = _challenge(answer.response.client_data)
         self._transports = answer.response.transports
         self._object = _bytes(answer.response.attestation)
@@ -162,7 +162,7 @@ class Assertion:
     """The answer to options for sign-in or step-up; PasskeyMalformed if it is none."""
 
     def __init__(self, given: dict[str, Any]) -> None:
-        answer = _converted(given, _Answer[_Assertion])
+        answer = _convert(given, _Answer[_Assertion])
         said = answer.response
         self.challenge = _challenge(said.client_data)
         self.user_handle = _bytes(said.user_handle) if said.user_handle else None
@@ -241,7 +241,7 @@ def _check_key(attested: AttestedCredentialData | None) -> None:
         raise PasskeyRefused
 
 
-def _converted[T](given: dict[str, Any], kind: type[T]) -> T:
+def _convert[T](given: dict[str, Any], kind: type[T]) -> T:
     try:
         return msgspec.convert(given, kind)
     except msgspec.ValidationError:

@@ -4,10 +4,11 @@ This is the whole list: `tests/structure/test_registry.py` fails when identity s
 does not stand here. What is under the master key itself stands in `signer/rotation/registry.py`.
 """
 
-from typing import Any
+from typing import Any, get_args
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from custody.protocol.identity.channels import ChannelKind
 from custody.worker.judging import JUDGING_MAC
 from custody.worker.proofs import (
     APP_CLIENT_MAC,
@@ -20,6 +21,7 @@ from custody.worker.proofs import (
 from custody.worker.registry import IDENTITY_TABLES, Maced, Row, Sealed
 from custody.worker.sealing import Context, Tampered, fields
 from custody.worker.token_keys import TOKEN_KEY_MAC, content_of, kid_of, public_of
+from identity.administration.channels import purpose_of
 from identity.administration.signing_keys import SIGNING_KEY_MAC
 from identity.administration.webhooks import PLACES
 from identity.people import invitations, provisioning, sessions
@@ -36,9 +38,11 @@ from identity.sign_on.saml_configs import SAML_CONFIG_MAC
 PURPOSES: dict[str, tuple[str, ...]] = {
     "session_key": ("session-key",),
     "signing_key": ("signing-key",),
+    "saml_key": ("saml-key",),
     # The seed of a begun factor lies in its own row, under the MAC of that.
     "user": ("totp", "totp-enrolment"),
     "webhook": PLACES,
+    "channel": tuple(purpose_of(kind) for kind in get_args(ChannelKind)),
 }
 
 

@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 
 from custody.identity.addresses import BadEmailAddress, normalised_email
-from custody.identity.saml_refusals import SamlRefused, shown
+from custody.identity.saml_refusals import SamlRefused, plain
 from custody.identity.saml_shape import ASSERTION
 from custody.identity.xml_tree import Element, has_text
 
@@ -84,7 +84,7 @@ def attributes_of(elements: tuple[Element, ...]) -> tuple[dict[str, tuple[str, .
         found.setdefault(name, []).extend(value for value in values if value is not None)
     # One that is read in part could seem to have one value where it has two.
     warnings = [
-        f"The attribute {shown(name)} has a value that is not a text, and is not used." for name in sorted(unreadable)
+        f"The attribute {plain(name)} has a value that is not a text, and is not used." for name in sorted(unreadable)
     ]
     return {name: tuple(values) for name, values in found.items() if name not in unreadable}, warnings
 
@@ -92,7 +92,7 @@ def attributes_of(elements: tuple[Element, ...]) -> tuple[dict[str, tuple[str, .
 def email_of(name_id: NameId, attributes: Attributes, named: str | None) -> tuple[str | None, str]:
     """The one address, as it arrived; or None and why, as a sentence."""
     if named is not None:
-        where, values = f"The attribute {shown(named)}", attributes.get(named, ())
+        where, values = f"The attribute {plain(named)}", attributes.get(named, ())
     elif name_id.format == EMAIL:
         where, values = "The NameID", (name_id.value,)
     else:
@@ -110,7 +110,7 @@ def email_of(name_id: NameId, attributes: Attributes, named: str | None) -> tupl
     except BadEmailAddress:
         different = set(addresses)
         if len(different) == 1:
-            return None, f"{where} is no e-mail address such as name@example.com: {shown(values[0])}"
+            return None, f"{where} is no e-mail address such as name@example.com: {plain(values[0])}"
     if len(different) != 1:
         return None, f"{where} has {len(different)} values, and must have exactly one e-mail address."
     return addresses[0], ""

@@ -18,6 +18,7 @@ from custody.identity.saml_signature import verify
 from custody.identity.xml_tree import Element
 from identity.saml.addressing import check_audience, check_issuer, check_recipient, check_request
 from identity.saml.attributes import TRANSIENT, attributes_of, email_of, groups_of, name_id_of
+from identity.saml.encryption import open_assertion
 from identity.saml.strict_xml import read
 from identity.saml.times import Times, check_times
 from identity.saml.types import Assertion, Expected
@@ -51,7 +52,9 @@ def read_response(content: bytes, expected: Expected) -> Assertion:
     response = _read(content)
     check_response(response)
     check_status(response)
-    parts = parts_of(response)
+    opened = open_assertion(response, expected.keys, demanded=expected.encrypted)
+    # The signature of the response covers it as it came.
+    parts = msgspec.structs.replace(parts_of(opened), response=response)
     warnings = _check_signatures(parts, expected)
     check_issuer(parts, expected)
     times = _check_confirmations(parts, expected)

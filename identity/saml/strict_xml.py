@@ -41,18 +41,18 @@ type _Head = tuple[str, str, str, str, tuple[Attribute, ...], Mapping[str, str],
 type _Open = tuple[_Head, list[Element | str], list[Element]]
 
 
-def read(content: bytes) -> Element:
-    """The root of a document of at most 64 KiB, or XmlRefused."""
+def read(content: bytes, scope: Mapping[str, str] | None = None) -> Element:
+    """The root of a document of at most 64 KiB, or XmlRefused; `scope` is what is declared around it."""
     text = decode(content)
     begin = _BLANK.match(text, after_declaration(text))
-    return _Reader(text, begin.end() if begin else 0).document()
+    return _Reader(text, begin.end() if begin else 0, scope or {}).document()
 
 
 class _Reader:
     """A text, a place in it, and how much of what is bounded was met."""
 
-    def __init__(self, text: str, at: int) -> None:
-        self._text, self._at = text, at
+    def __init__(self, text: str, at: int, scope: Mapping[str, str]) -> None:
+        self._text, self._at, self._scope = text, at, scope
         self._elements = self._attributes = 0
         self._stack: list[_Open] = []
 
@@ -98,7 +98,7 @@ class _Reader:
             raise XmlRefused(f"The XML is nested deeper than {MAX_DEPTH} elements.")
         self._at = match.end()
         prefix, local, written, closed = match.groups()
-        scope: Mapping[str, str] = self._stack[-1][0][6] if self._stack else {}
+        scope: Mapping[str, str] = self._stack[-1][0][6] if self._stack else self._scope
         attributes, declared = self._attributes_of(written, scope) if written else ((), {})
         if declared:
             scope = {**scope, **declared}

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 import msgspec
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
 
 class Expected(msgspec.Struct, frozen=True, kw_only=True):
@@ -14,6 +15,9 @@ class Expected(msgspec.Struct, frozen=True, kw_only=True):
     acs_url: str
     request_id: str
     certificates: tuple[str, ...]
+    # That open what is encrypted, and whether it must be.
+    keys: tuple[RSAPrivateKey, ...] = ()
+    encrypted: bool = False
     email_attribute: str | None = None
     groups_attribute: str | None = None
     now: datetime

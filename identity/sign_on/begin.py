@@ -4,7 +4,6 @@ The address it will come back to is matched first, so that nothing begins which 
 it was begun for is one row; a crash leaves that, and ten minutes later nothing.
 """
 
-import re
 from typing import Any
 
 from custody.kit import tokens
@@ -17,8 +16,6 @@ from identity.sign_on import codes, destinations, providers, requests, saml, sam
 from identity.sign_on.providers import Provider, with_query
 from identity.sign_on.requests import Request, Under
 
-_CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")
-
 
 async def begin(identity: Identity, message: BeginSignIn, call: Call[None]) -> SignInBegun:
     """The address of the provider, with a state that only this browser brings back."""
@@ -28,7 +25,7 @@ async def begin(identity: Identity, message: BeginSignIn, call: Call[None]) -> S
             return SignInBegun(await _at_saml(connection, identity, message))
         provider = await _provider(connection, identity, message)
         _demand_enabled(message, enabled=provider.enabled)
-        under = await requests.put(connection, identity, _request(message, provider.configured))
+        under = await requests.put(connection, identity, _request(identity, message, provider.configured))
     return SignInBegun(_at(identity, provider, under))
 
 
@@ -51,7 +48,7 @@ async def _admit(connection: Any, identity: Identity, message: BeginSignIn) -> N
     if message.test is not None:
         await _demand_ticket(connection, identity, message, message.test)
         return
-    if not _CHALLENGE.fullmatch(message.code_challenge):
+    if not codes.CHALLENGE.fullmatch(message.code_challenge):
         raise BadCodeChallenge
     await destinations.demand(connection, identity, message)
 
@@ -69,7 +66,7 @@ async def _at_saml(connection: Any, identity: Identity, message: BeginSignIn) ->
     if config is None:
         raise ProviderAbsent
     _demand_enabled(message, enabled=config.enabled)
-    under = await requests.put(connection, identity, _request(message, providers.digest(config)))
+    under = await requests.put(connection, identity, _request(identity, message, providers.digest(config)))
     return saml.address(identity, config, under)
 
 
@@ -89,7 +86,7 @@ async def _provider(connection: Any, identity: Identity, message: BeginSignIn) -
     return await providers.of_tenant(connection, identity, message.tenant, message.provider)
 
 
-def _request(message: BeginSignIn, configured: str) -> Request:
+def _request(identity: Identity, message: BeginSignIn, configured: str) -> Request:
     return Request(
         kind=message.kind,
         provider=message.provider,
@@ -101,4 +98,12 @@ def _request(message: BeginSignIn, configured: str) -> Request:
         challenge=message.code_challenge,
         test=message.test is not None,
         ends_at=requests.ends_at(),
+        app=_app(identity, message),
     )
+
+
+def _app(identity: Identity, message: BeginSignIn) -> str | None:
+    """The app client at whose page here the person signs in; None at every other address."""
+    if message.client is None or not destinations.is_sign_in_page(identity, message.redirect_uri):
+        return None
+    return message.client.removeprefix(f"{message.tenant}/")

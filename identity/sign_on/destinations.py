@@ -14,9 +14,9 @@ from identity.administration import app_clients
 from identity.context import Identity
 
 # The service's own pages where people sign in.
-OWN_PAGES = ("/device", "/invitation")
+OWN_PAGES = ("/device", "/invitation", "/approve", "/sign-in")
 # What the client wants back: it goes into an address, so nothing that ends a header or hides in a text.
-_STATE = re.compile(r"[\x20-\x7e]{0,512}")
+STATE = re.compile(r"[\x20-\x7e]{0,512}")
 
 
 async def demand(connection: Any, identity: Identity, message: BeginSignIn) -> None:
@@ -25,9 +25,9 @@ async def demand(connection: Any, identity: Identity, message: BeginSignIn) -> N
     With an app client its list counts, without one that of the tenant's default client, without a tenant the
     operator's.
     """
-    if not _STATE.fullmatch(message.state):
+    if not STATE.fullmatch(message.state):
         raise BadClientState
-    client = await _client(connection, identity, message) if message.tenant is not None else None
+    client = await _client(connection, identity, message.tenant, message.client) if message.tenant is not None else None
     if client is None and message.client is not None:
         raise UnknownAppClient
     switched_off = [] if client is None else [name for name, on in client.login_methods.oauth.items() if not on]
@@ -45,14 +45,26 @@ def is_own(identity: Identity, address: str) -> bool:
     return address in [f"{identity.public_url}{page}" for page in OWN_PAGES]
 
 
-async def _client(connection: Any, identity: Identity, message: BeginSignIn) -> AppClient | None:
+async def demand_listed(connection: Any, identity: Identity, tenant: str, client: str, redirect_uri: str) -> AppClient:
+    """Find this app client, if it is enabled and lists the redirect URL, character by character."""
+    found = await _client(connection, identity, tenant, client)
+    if found is None or redirect_uri not in found.allowed_redirect_urls:
+        raise BadRedirectUri
+    return found
+
+
+def is_sign_in_page(identity: Identity, address: str) -> bool:
+    """Say whether an address is our own page where people sign in for an app client."""
+    return address == f"{identity.public_url}/sign-in"
+
+
+async def _client(connection: Any, identity: Identity, tenant: str, client: str | None) -> AppClient | None:
     """The enabled client that is named, or the tenant's enabled default one."""
-    assert message.tenant is not None  # noqa: S101 - asked for a tenant only
-    await enter(connection, message.tenant)
-    clients = [one for one in (await app_clients.load(connection, identity, message.tenant)).values() if one.enabled]
-    if message.client is None:
+    await enter(connection, tenant)
+    clients = [one for one in (await app_clients.load(connection, identity, tenant)).values() if one.enabled]
+    if client is None:
         return next((one for one in clients if one.is_default), None)
-    named = message.client.removeprefix(f"{message.tenant}/")
+    named = client.removeprefix(f"{tenant}/")
     found = next((one for one in clients if one.id == named), None)
     if found is None:
         raise UnknownAppClient

@@ -28,7 +28,7 @@ from custody.protocol.identity.domains import (
 )
 from custody.protocol.identity.refusals import DnsRecordMissing, DomainTaken, SsoDomainAbsent, TooManySsoDomains
 from custody.worker.acts import acting, enter, remember, tell
-from custody.worker.audited import declared
+from custody.worker.audited import vet
 from custody.worker.call import Call
 from custody.worker.proven import ProvenSession
 from identity.context import Identity
@@ -271,4 +271,4 @@ def _mac(identity: Identity, domain: Domain) -> bytes:
 
 async def _note(connection: Any, action: str, domain: str, origin: Origin, **metadata: Any) -> None:
     said = msgspec.json.encode(metadata).decode()
-    await connection.execute(_AUDIT, declared(action), domain, said, [origin.request_id, None, None])
+    await connection.execute(_AUDIT, vet(action), domain, said, [origin.request_id, None, None])

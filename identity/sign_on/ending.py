@@ -14,7 +14,7 @@ from custody.kit.errors import CustodyError, Unavailable
 from custody.kit.shapes import Role
 from custody.protocol.identity.sign_on import Check, SentBack, Tried
 from custody.worker.acts import enter
-from custody.worker.audited import declared
+from custody.worker.audited import vet
 from custody.worker.proven import PLATFORM
 from identity.context import Identity
 from identity.sign_on import codes, people
@@ -69,7 +69,7 @@ async def _keep_try(connection: Any, way: Way, refusal: CustodyError | None, rol
     await enter(connection, tenant or PLATFORM)
     await connection.execute(_SAVE, tenant, provider, msgspec.json.encode(tried).decode())
     said = msgspec.json.encode({"ok": tried.ok, **({"code": refusal.code} if refusal else {})}).decode()
-    await connection.execute(_AUDIT, declared("sso.tested"), provider, said, _row(way.origin))
+    await connection.execute(_AUDIT, vet("sso.tested"), provider, said, _row(way.origin))
     return tried
 
 
@@ -86,7 +86,7 @@ async def _note(connection: Any, origin: Origin, request: Request, refusal: Cust
     await enter(connection, request.tenant)
     details = {name: str(value)[:_SHOWN] for name, value in refusal.context.items()}
     said = msgspec.json.encode({"code": refusal.code, "reason": refusal.message, **details}).decode()
-    await connection.execute(_AUDIT, declared("sso.refused"), request.provider, said, _row(origin))
+    await connection.execute(_AUDIT, vet("sso.refused"), request.provider, said, _row(origin))
 
 
 def _row(origin: Origin) -> list[str | None]:

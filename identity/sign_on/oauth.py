@@ -184,7 +184,8 @@ async def _prove(
     if provider.profile_url is not None:
         if message.profile is None or not _PROFILE.fullmatch(message.profile):
             raise ProfileInvalid
-        return Proven(kind="twitter", subject=message.profile, provider="twitter", tenant=under.request.tenant)
+        asked = under.request
+        return Proven(kind="twitter", subject=message.profile, provider="twitter", tenant=asked.tenant, app=asked.app)
     if message.id_token is None or provider.issuer is None:
         raise IdTokenMissing
     expected = id_tokens.Expected(
@@ -206,6 +207,7 @@ async def _prove(
             subject=claims.subject,
             provider=provider.id,
             tenant=under.request.tenant,
+            app=under.request.app,
             name=claims.text("name"),
             shown_email=id_tokens.verified_email(claims, provider.issuer),
         )

@@ -22,11 +22,11 @@ from custody.protocol.identity.refusals import (
 )
 from custody.protocol.identity.sessions import SignedIn
 from custody.worker.acts import enter
-from custody.worker.audited import declared
+from custody.worker.audited import vet
 from custody.worker.proven import PLATFORM
 from custody.worker.sealing import fields
 from identity.context import Identity
-from identity.people import members, persons, sessions
+from identity.people import members, persons, registration, sessions
 from identity.people.persons import Known
 from identity.tokens import Bound
 
@@ -66,6 +66,8 @@ class Proven(msgspec.Struct, frozen=True, kw_only=True):
     role: Role | None = None
     newcomers: bool = False
     until: datetime | None = None
+    # Of the three: the app client at whose page here they sign in, which may register them.
+    app: str | None = None
 
     @property
     def of_tenant(self) -> bool:
@@ -112,6 +114,7 @@ async def sign_in(
     if comes.user is None or comes.linked:
         await persons.add_identity(connection, identity, _identity_of(proven, user))
     if not proven.of_tenant:
+        await registration.admit(connection, identity, origin, user, tenant=tenant, app=proven.app)
         session = await sessions.begin(
             connection,
             identity,
@@ -171,6 +174,10 @@ async def _who(connection: Any, identity: Identity, proven: Proven) -> _Comes:
 
 
 async def _anybody(connection: Any, identity: Identity, proven: Proven, found: Known | None) -> _Comes:
+    if proven.app is not None:
+        client = await registration.find(connection, identity, proven.tenant, proven.app)
+        if client.allow_registration:
+            return _Comes(found.user if found is not None else None)
     if found is None:
         # A new person is nobody's member, and these providers make none.
         if proven.tenant is not None:
@@ -235,4 +242,4 @@ def _identity_of(proven: Proven, user: str) -> Known:
 async def _note(connection: Any, user: str, action: str, origin: Origin, **metadata: Any) -> None:
     said = msgspec.json.encode(metadata).decode()
     row = [origin.request_id, origin.ip, origin.user_agent]
-    await connection.execute(_AUDIT, f"user:{user}", declared(action), user, said, row)
+    await connection.execute(_AUDIT, f"user:{user}", vet(action), user, said, row)

@@ -52,6 +52,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     # An administrator tries the provider: nobody is signed in.
     test: bool
     ends_at: int
+    # The app client at whose page here somebody signs in: it may register them.
+    app: str | None = None
 
 
 class Under(msgspec.Struct, frozen=True):

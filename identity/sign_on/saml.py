@@ -22,7 +22,7 @@ from custody.worker.sealing import fields, sha256
 from identity.context import Identity
 from identity.saml.response import decode_response, read_response
 from identity.saml.types import Assertion, Expected
-from identity.sign_on import domains, ending, people, providers, requests, saml_configs
+from identity.sign_on import domains, ending, people, providers, requests, saml_configs, saml_keys
 from identity.sign_on.ending import Way
 from identity.sign_on.oauth import EmailDomainUnverified, ProviderChanged
 from identity.sign_on.people import Proven
@@ -94,7 +94,7 @@ async def _judge(
     way = Way(under.request, origin, {}, _checks)
     try:
         config = await _config(connection, identity, under.request)
-        assertion = _read(identity, config, message, under)
+        assertion = await _read(connection, identity, config, message, under)
         way.arrived.update(_values(assertion))
         await _note_seen(connection, message.tenant, config, assertion)
         proven = await _prove(connection, identity, message.tenant, config, assertion)
@@ -113,13 +113,17 @@ async def _config(connection: Any, identity: Identity, request: Request) -> Saml
     return config
 
 
-def _read(identity: Identity, config: SamlConfig, message: FinishSaml, under: Under) -> Assertion:
+async def _read(
+    connection: Any, identity: Identity, config: SamlConfig, message: FinishSaml, under: Under
+) -> Assertion:
     expected = Expected(
         idp_entity_id=config.idp_entity_id,
         sp_entity_id=entity_id(identity.public_url, message.tenant),
         acs_url=acs_url(identity.public_url, message.tenant),
         request_id=request_id_of(identity, under),
         certificates=config.idp_cert_pems,
+        keys=await saml_keys.usable(connection, identity, message.tenant),
+        encrypted=config.want_assertions_encrypted,
         email_attribute=config.email_attribute,
         groups_attribute=config.groups_attribute,
         now=clock.now(),

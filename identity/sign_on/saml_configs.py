@@ -22,6 +22,9 @@ _PUT = (
     "ON CONFLICT (tenant_id) DO UPDATE SET document = excluded.document, mac = excluded.mac, "
     "updated_at = excluded.updated_at"
 )
+_HAS_KEY = "SELECT EXISTS (SELECT FROM saml_keys WHERE tenant_id = $1)"
+_NO_KEY = "wantAssertionsEncrypted: make a key first, POST /tenants/{id}/saml-sso/encryption-keys."
+_DELETE_KEYS = "DELETE FROM saml_keys WHERE tenant_id = $1"
 _DELETE = "DELETE FROM saml_configs WHERE tenant_id = $1 RETURNING true"
 
 
@@ -35,6 +38,8 @@ async def put(identity: Identity, message: PutSaml, call: Call[ProvenSession]) -
     now, document = clock.now(), msgspec.json.encode(config, order="sorted").decode()
     outcome = SavedSaml(document, clock.iso(now))
     async with acting(identity, call) as connection:
+        if config.want_assertions_encrypted and not await connection.fetchval(_HAS_KEY, tenant):
+            raise InvalidSaml(_NO_KEY, fields=["wantAssertionsEncrypted"])
         mac = identity.sealer.mac(SAML_CONFIG_MAC, tenant, fields(tenant, document))
         await connection.execute(_PUT, tenant, document, mac, now)
         said = {
@@ -56,6 +61,7 @@ async def delete(identity: Identity, message: DeleteSaml, call: Call[ProvenSessi
     async with acting(identity, call) as connection:
         if not await connection.fetchval(_DELETE, tenant):
             raise SamlConfigAbsent
+        await connection.execute(_DELETE_KEYS, tenant)
         await tell(connection, call, "sso.saml_deleted", "saml", tenant)
         await remember(connection, call, outcome)
     return outcome

@@ -6,10 +6,17 @@ from typing import Any
 
 import httpx
 import msgspec
+from coincurve import PrivateKey
+
+from custody.chains.evm import transaction
+from custody.chains.evm.address import address_of
+from custody.chains.evm.transaction import EvmTransaction
+from ops.local_chain.ledger import CHAIN_ID
 
 # The play USDC of the local chain, as its table of chains names it.
 USDC = "0x" + "05dc" * 10
 _MINED_WITHIN_SECONDS = 10.0
+_GAS = 200_000
 
 
 class DemoFailed(RuntimeError):
@@ -96,6 +103,19 @@ class Chain:
         call = {"to": USDC, "data": "0x70a08231" + address.removeprefix("0x").rjust(64, "0")}
         return int(await self._call("eth_call", call, "latest"), 16)
 
+    async def fund_key(self, key: PrivateKey, wei: int) -> None:
+        """Give the address of a key play money."""
+        await self.fund(_address(key), wei)
+
+    async def call_contract(self, key: PrivateKey, contract: str, data: bytes) -> str:
+        """Sign a call with a key that is here, send it, and give its hash."""
+        nonce = int(await self._call("eth_getTransactionCount", _address(key), "pending"), 16)
+        price = int(await self._call("eth_gasPrice"), 16)
+        call = EvmTransaction(CHAIN_ID, nonce, _GAS, 2 * price, price // 2, contract, 0, data)
+        signed = transaction.sign(call, key)
+        await self._call("eth_sendRawTransaction", "0x" + signed.raw.hex())
+        return signed.hash
+
     async def wait_for_block(self, tx_hash: str) -> int:
         """The number of the block a transaction was mined in and succeeded."""
         deadline = asyncio.get_running_loop().time() + _MINED_WITHIN_SECONDS
@@ -113,3 +133,7 @@ class Chain:
         if "error" in said:
             raise DemoFailed(f"the chain refused {method}: {said['error'].get('message')}")
         return said["result"]
+
+
+def _address(key: PrivateKey) -> str:
+    return address_of(key.public_key.format(compressed=False))

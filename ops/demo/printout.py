@@ -6,6 +6,7 @@ from typing import TextIO
 
 _WEI = 10**18
 _SATOSHIS = 10**8
+_DOLLAR = 10**6
 _LABEL, _WIDTH = 16, 100
 
 
@@ -54,6 +55,12 @@ def ether(wei: int) -> str:
     """An amount in ETH with at least two decimals, exact."""
     whole, part = divmod(wei, _WEI)
     return f"{whole}.{f'{part:018d}'.rstrip('0'):0<2}"
+
+
+def usdc(units: int) -> str:
+    """Write an amount of USDC with at least two decimals, exact."""
+    whole, part = divmod(units, _DOLLAR)
+    return f"{whole}.{f'{part:06d}'.rstrip('0'):0<2} USDC"
 
 
 def bitcoin(satoshis: int) -> str:

@@ -9,6 +9,7 @@ from ops.demo.callers import Answer, DemoFailed
 from ops.demo.dollars import pay_in_dollars
 from ops.demo.keyless import call_an_api
 from ops.demo.printout import Printout, ether
+from ops.demo.purchases import buy_calls
 from ops.demo.quorum import agree_on_a_transfer
 from ops.demo.world import World
 
@@ -136,6 +137,7 @@ STEPS: tuple[tuple[str, Callable[[World, Printout], Awaitable[None]]], ...] = (
     ("An API is called without its key", call_an_api),
     ("Two of three services agree to a transfer", _agree),
     ("An agent pays in dollars", pay_in_dollars),
+    ("An agent buys API calls until its budget ends", buy_calls),
     ("An agent spends bitcoins", spend_bitcoins),
     ("A payment waits for you", _leave_one),
 )

@@ -7,7 +7,7 @@ an hour. So the proxy that trusts it for the first start's walk-through trusts n
 import asyncio
 import ssl
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -19,8 +19,12 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from custody.kit import clock
+from ops.demo.callers import DemoFailed
+from ops.demo.seller import Seller
 
 _HOST = "localhost"
+# What costs something.
+SOLD = "/v1/quote"
 _VALID = timedelta(hours=1)
 
 
@@ -29,6 +33,8 @@ class Upstream:
 
     certificate: str
     port: int
+    # Whose calls below /v1/quote are sold; without one nothing is.
+    seller: Seller | None = None
 
     def __init__(self) -> None:
         self.shown: list[str] = []
@@ -42,18 +48,35 @@ class Upstream:
         """Answer one request."""
         try:
             head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
-            lines = (line.partition(":") for line in head.split("\r\n")[1:])
-            headers = {name.lower(): value.strip() for name, _, value in lines}
-            credential = headers.get("authorization", "")
-            self.shown.append(credential)
-            body = msgspec.json.encode({"hello": "agent", "authorization": credential})
-            writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n")
-            writer.write(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
+            first, *rest = head.split("\r\n")
+            headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in rest)}
+            path = first.split(" ")[1]
+            status, more, said = await (self._sell(headers) if path == SOLD else self._greet(headers))
+            body = msgspec.json.encode(said)
+            lines = [f"HTTP/1.1 {status}", "Content-Type: application/json", "Connection: close", *more]
+            writer.write("\r\n".join([*lines, f"Content-Length: {len(body)}", "", ""]).encode() + body)
             await writer.drain()
-        except (OSError, EOFError, asyncio.LimitOverrunError):
+        except (OSError, EOFError, IndexError, asyncio.LimitOverrunError):
             pass  # a caller that hangs up has its answer
         finally:
             writer.close()
+
+    async def _greet(self, headers: Mapping[str, str]) -> tuple[str, list[str], object]:
+        credential = headers.get("authorization", "")
+        self.shown.append(credential)
+        return "200 OK", [], {"hello": "agent", "authorization": credential}
+
+    async def _sell(self, headers: Mapping[str, str]) -> tuple[str, list[str], object]:
+        if self.seller is None:
+            return "404 Not Found", [], {"error": "nothing is sold"}
+        demand = f"PAYMENT-REQUIRED: {self.seller.demand(f'https://{self.host}{SOLD}')}"
+        if (payment := headers.get("payment-signature")) is None:
+            return "402 Payment Required", [demand], {}
+        try:
+            settled = await self.seller.settle(payment)
+        except (ValueError, LookupError, TypeError, AttributeError, DemoFailed) as problem:
+            return "402 Payment Required", [demand], {"error": str(problem)}
+        return "200 OK", [f"PAYMENT-RESPONSE: {settled}"], {"quote": "A penny saved is a penny earned."}
 
 
 @asynccontextmanager

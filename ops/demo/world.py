@@ -28,7 +28,9 @@ class World:
         self.settings, self.console = settings, console
         run = new_uuid()[:8]
         self.agent = f"buyer-{run}"
-        self.shop, self.supplier, self.stranger = (_address(f"{who} {run}") for who in ("shop", "supplier", "stranger"))
+        self.shop, self.supplier, self.stranger, self.seller = (
+            _address(f"{who} {run}") for who in ("shop", "supplier", "stranger", "seller")
+        )
 
     async def pay(self, to: str, wei: int) -> Answer:
         """The agent asks for a payment, signed and sent to the chain."""
@@ -38,10 +40,11 @@ class World:
         """A new admin of the tenant, who has just shown a second factor."""
         return signed_in(self.tenant.with_nothing(), self.tenant_id, self.settings)
 
-    async def spent_today(self) -> int:
+    async def spent_today(self, asset: str = "evm:native") -> int:
         """Read what the ledger counts against the limit of a day."""
         dashboard = await self.as_agent.get(f"/dashboard/{self.agent}")
-        return int(next(budget["spent"] for budget in dashboard["budgets"] if budget["window"] == "day"))
+        days = (budget for budget in dashboard["budgets"] if budget["window"] == "day")
+        return int(next(budget["spent"] for budget in days if budget["asset"] == asset))
 
     @property
     def hello(self) -> str:

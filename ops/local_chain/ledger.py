@@ -4,6 +4,7 @@ py-evm executes; it has neither a queue nor a node's manners. Those are in `node
 """
 
 import hashlib
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -59,9 +60,9 @@ class Snapshot(msgspec.Struct, frozen=True):
 
 
 class Ledger:
-    """The chain's state. Not safe for several threads at once."""
+    """The chain's state; `accounts` are there from the first block on. Not safe for several threads at once."""
 
-    def __init__(self) -> None:
+    def __init__(self, accounts: Mapping[bytes, Any] | None = None) -> None:
         faucet = FAUCET.public_key.to_canonical_address()
         genesis: Any = {
             "coinbase": NOBODY,
@@ -77,6 +78,7 @@ class Ledger:
         wealth: Any = {
             faucet: {"balance": FAUCET_WEI, "nonce": 0, "code": b"", "storage": {}},
             play_usdc.ADDRESS: play_usdc.account(faucet),
+            **(accounts or {}),
         }
         self._store = MemoryDB()
         self._chain: Any = _Chain.from_genesis(AtomicDB(self._store), genesis, wealth)
@@ -144,9 +146,12 @@ class Ledger:
         )
         return unsigned.as_signed_transaction(FAUCET, CHAIN_ID)
 
-    def call(self, sender: bytes, to: bytes, value: int, data: bytes, gas: int = BLOCK_GAS) -> bytes:
-        """Execute without keeping anything; raises py-evm's Revert or another VMError."""
-        return bytes(self._chain.get_transaction_result(self._pretend(sender, to, value, data, gas), self._head()))
+    def call(
+        self, sender: bytes, to: bytes, value: int, data: bytes, gas: int = BLOCK_GAS, number: int | None = None
+    ) -> bytes:
+        """Execute on the state after a block, without keeping anything; raises py-evm's Revert or another VMError."""
+        at = self._head() if number is None else self.header(number)
+        return bytes(self._chain.get_transaction_result(self._pretend(sender, to, value, data, gas, number), at))
 
     def estimate(self, sender: bytes, to: bytes, value: int, data: bytes) -> int:
         """The gas a transaction would need."""
@@ -155,8 +160,10 @@ class Ledger:
     def _head(self) -> Any:
         return self._chain.get_canonical_head()
 
-    def _pretend(self, sender: bytes, to: bytes, value: int, data: bytes, gas: int = BLOCK_GAS) -> Any:
-        nonce = self.state().get_nonce(sender)
+    def _pretend(
+        self, sender: bytes, to: bytes, value: int, data: bytes, gas: int = BLOCK_GAS, number: int | None = None
+    ) -> Any:
+        nonce = self.state(number).get_nonce(sender)
         unsigned = self._builder.create_unsigned_transaction(
             nonce=nonce, gas_price=0, gas=min(gas, BLOCK_GAS), to=to, value=value, data=data
         )

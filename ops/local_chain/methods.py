@@ -41,6 +41,7 @@ class Methods:
             "eth_getTransactionByHash": self._transaction,
             "eth_getTransactionReceipt": self._receipt,
             "eth_getBlockByNumber": self._block,
+            "eth_getLogs": self._logs,
             "evm_mine": self._mine,
             "evm_setAutomine": self._set_automine,
             "evm_snapshot": lambda: hex(self._node.snapshot()),
@@ -65,10 +66,10 @@ class Methods:
             return hex(self._node.pending_nonce(_bytes(who)))
         return hex(self._state(at).get_nonce(_bytes(who)))
 
-    def _call(self, asked: Mapping[str, str], _at: str = "latest", *_: object) -> str:
+    def _call(self, asked: Mapping[str, str], at: str = "latest", *_: object) -> str:
         gas = int(asked.get("gas", hex(BLOCK_GAS)), 16)
         try:
-            return hex_of(self._ledger.call(*_order(asked), gas))
+            return hex_of(self._ledger.call(*_order(asked), gas, self._number(at)))
         except VMError as problem:
             raise _failure(problem) from problem
 
@@ -103,6 +104,21 @@ class Methods:
         hashes = [hex_of(hash_)] if hash_ else []
         return views.block(header, [self._transaction(one) for one in hashes] if full else hashes)
 
+    def _logs(self, wanted: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Those of some blocks, by contracts and by topics: at each place one, any of several, or any at all."""
+        first, last = (self._number(wanted.get(name, "latest")) for name in ("fromBlock", "toBlock"))
+        contracts = [one.lower() for one in _several(wanted.get("address"))]
+        topics = [[one.lower() for one in _several(place)] for place in wanted.get("topics", [])]
+        return [
+            log
+            for number in range(first, last + 1)
+            if (hash_ := self._ledger.in_block.get(number)) is not None
+            for log in views.receipt(self._ledger.mined[hash_])["logs"]
+            if not contracts or log["address"] in contracts
+            if len(log["topics"]) >= len(topics)
+            if all(not any_of or has in any_of for any_of, has in zip(topics, log["topics"], strict=False))
+        ]
+
     def _fee_history(self, count: str | int, newest: str, percentiles: list[float] | None = None) -> dict[str, Any]:
         last = self._number(newest)
         first = max(0, last + 1 - (count if isinstance(count, int) else int(count, 16)))
@@ -134,6 +150,10 @@ def _order(asked: Mapping[str, str]) -> tuple[bytes, bytes, int, bytes]:
     sender, to = asked.get("from"), asked.get("to")
     data = asked.get("input") or asked.get("data") or "0x"
     return _bytes(sender) if sender else NOBODY, _bytes(to or "0x"), int(asked.get("value", "0x0"), 16), _bytes(data)
+
+
+def _several(given: str | list[str] | None) -> list[str]:
+    return [] if given is None else [given] if isinstance(given, str) else given
 
 
 def _failure(problem: VMError) -> RpcFailure:

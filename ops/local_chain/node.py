@@ -1,5 +1,6 @@
 """A node's manners around the ledger: admission, a queue by nonce, mining at once or when told to."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from eth_utils.exceptions import ValidationError
@@ -17,8 +18,8 @@ class Node:
     With `automine` off it keeps all of them until `mine`. A snapshot can be gone back to once.
     """
 
-    def __init__(self) -> None:
-        self.ledger = Ledger()
+    def __init__(self, accounts: Mapping[bytes, Any] | None = None) -> None:
+        self.ledger = Ledger(accounts)
         self.waiting: dict[bytes, dict[int, Any]] = {}
         self.automine = True
         self._snapshots: dict[int, tuple[Snapshot, dict[bytes, dict[int, Any]]]] = {}

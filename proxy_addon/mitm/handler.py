@@ -19,6 +19,7 @@ from mitmproxy import http
 from mitmproxy.connection import Connection, ConnectionState
 from mitmproxy.net.tls import starts_like_tls_record
 from mitmproxy.proxy import commands, events, layer, mode_specs, server
+from mitmproxy.proxy.context import Context
 from mitmproxy.proxy.layers.http import HTTPMode
 
 from custody.kit import ids
@@ -28,12 +29,16 @@ from custody.kit.logs import logger
 from custody.kit.tasks import leave_to_caller, spawn
 from proxy_addon import metrics, refuse
 from proxy_addon.dial import Dialler, NotDialled
-from proxy_addon.exchange import Exchange, Form, Limits
+from proxy_addon.exchange import Exchange, Form, Limits, Ticket
+from proxy_addon.http2 import PREFACE
+from proxy_addon.lanes import Lane
+from proxy_addon.mitm.http1 import WakeForAnswer
+from proxy_addon.mitm.http2 import AgentHttp2, Sleep
 from proxy_addon.mitm.streams import Layer, LightContext, Upstream
 from proxy_addon.mitm.tls import AgentTls
 from proxy_addon.peer import Peer
 from proxy_addon.refuse import Refusal
-from proxy_addon.turns import Payer, Turns
+from proxy_addon.turns import MAX_TURN_SECONDS, Payer, Turns
 
 log = logger("proxy")
 REGULAR = mode_specs.ProxyMode.parse("regular")
@@ -50,10 +55,13 @@ _LONG_SECONDS = 1.0
 # What an overdue exchange has to come to its end in an orderly way.
 _LAST_SECONDS = 5.0
 _HIGH_WATER = 64 * 1024
-# Bytes of a connection that are looked at in one go: about a millisecond's work with a hundred forms to mask.
+# Bytes of a connection that are looked at in one go: about a millisecond's work with a hundred forms to mask. Of an
+# answer that costs less, as most do, the larger part: each go has others wait for it, and many streams are many goes.
 MAX_READ = 16 * 1024
+MAX_QUICK_READ = 64 * 1024
 _REQUEST_ID = re.compile(r"[A-Za-z0-9_\-.:]{1,128}")
 Hooks = Mapping[str, Callable[..., Any]]
+ServeLane = Callable[[asyncio.StreamReader, asyncio.StreamWriter, Peer], None]
 # Bytes of bodies that are held until they are whole: of all, of an agent, of a tenant; the last are for who has few.
 MAX_HELD, MAX_HELD_OF_AGENT, MAX_HELD_OF_TENANT = 96 * 2**20, 16 * 2**20, 32 * 2**20
 HELD_KEPT_BACK, FEW_HELD = 32 * 2**20, 2 * 2**20
@@ -70,6 +78,8 @@ class ConnectionServices(msgspec.Struct, frozen=True):
     ended: Callable[[Exchange], None]
     gone: Callable[[Peer], None]
     held: FairSlots
+    # Told of an upstream that speaks HTTP/2 and nothing else.
+    only_http2: Callable[[Ticket], None]
     turns: Turns = msgspec.field(default_factory=Turns)
     # Set once the process was told to stop.
     leaving: asyncio.Event = msgspec.field(default_factory=asyncio.Event)
@@ -80,15 +90,31 @@ class Handler(server.LiveConnectionHandler):
     """Serves one connection."""
 
     def __init__(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, services: ConnectionServices
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        services: ConnectionServices,
+        serve_lane: ServeLane,
+        tunnel: Peer | None = None,
     ) -> None:
+        """`serve_lane` serves a stream of HTTP/2 as a connection; `tunnel` is the one that this is a lane of."""
         super().__init__(reader, writer, services.options, REGULAR)
         self.services = services
         self.limits = services.limits
         self.peer = Peer(str(self.client.peername[0]), lambda: self.cut(reset=False))
         self.closing = False
         self.exchange: Exchange | None = None
-        self.layer = Layer(LightContext.of(self.layer.context), HTTPMode.regular, self)
+        self.is_lane = tunnel is not None
+        mode = HTTPMode.regular
+        if tunnel is not None:
+            mode = HTTPMode.transparent
+            self.peer.token, self.peer.tunnel, self.peer.until = tunnel.token, tunnel.tunnel, tunnel.until
+        self._serve_lane = serve_lane
+        # The layer of its streams, if it speaks HTTP/2; its wish to be woken; whether somebody is about to.
+        self.http2: AgentHttp2 | None = None
+        self._sleep: Sleep | None = None
+        self._waking = False
+        self.layer = Layer(LightContext.of(self.layer.context), mode, self)
         self.timeout_watchdog = _NoWatchdog()  # type: ignore[assignment]
         self._events: deque[events.Event] = deque()
         self._running = False
@@ -97,7 +123,7 @@ class Handler(server.LiveConnectionHandler):
         self._deadline = time.monotonic() + _HEAD_SECONDS
         self._lingering = False
         # Whom the work on this connection is counted to.
-        self._payer: Payer = ("", self.peer.address)
+        self._payer: Payer = next(iter(tunnel.agents)) if tunnel and tunnel.agents else ("", self.peer.address)
         # Parsers that have more to read than one go may; meanwhile nothing further is read.
         self._wakeups: deque[commands.RequestWakeup] = deque()
         self._caught_up = asyncio.Event()
@@ -121,6 +147,8 @@ class Handler(server.LiveConnectionHandler):
             for io in self.transports.values():
                 if io.writer is not None:
                     io.writer.close()
+            if self.http2 is not None:
+                self.http2.lose()
             if self.exchange is not None:
                 self.end(self.exchange, abandoned=True)
             self.services.gone(self.peer)
@@ -151,6 +179,9 @@ class Handler(server.LiveConnectionHandler):
                 await self._in_turn(events.DataReceived(connection, data))
                 if not self._lingering:
                     await self._drain(of_agent=False)
+                    if self.http2 is not None:
+                        # It has us answer pings and settings, so it has to take the answers.
+                        await self._drain(of_agent=True)
                     await self.reading.wait()
         except OSError:
             pass
@@ -165,9 +196,12 @@ class Handler(server.LiveConnectionHandler):
         io = self.transports[connection]
         assert isinstance(io.reader, asyncio.StreamReader)  # noqa: S101 - the dialler made it
         cancelled = None
+        most = MAX_READ
         try:
-            while data := await io.reader.read(MAX_READ):
-                await self._in_turn(events.DataReceived(connection, data))
+            while data := await io.reader.read(most):
+                seconds = await self._in_turn(events.DataReceived(connection, data))
+                # As long as so much more of the same fits into a turn.
+                most = MAX_QUICK_READ if seconds * MAX_QUICK_READ < MAX_TURN_SECONDS * len(data) else MAX_READ
                 # Not for what goes to the upstream: one that reads no more may still have something to say.
                 await self._drain(of_agent=True)
         except OSError:
@@ -200,17 +234,32 @@ class Handler(server.LiveConnectionHandler):
 
     # ---- events and commands
 
-    async def _in_turn(self, event: events.Event) -> None:
-        """Have an event heard when it is this agent's turn, and all that follows from it before anything else is."""
-        await self.services.turns.do(self._whose(), lambda: self._hear(event))
+    async def _in_turn(self, event: events.Event) -> float:
+        """Have an event heard when it is this agent's turn, and all that follows from it before anything else is.
+
+        The seconds that it took to hear it.
+        """
+        spent = 0.0
+
+        def hear() -> None:
+            nonlocal spent
+            began = time.perf_counter()
+            self._hear(event)
+            spent = time.perf_counter() - began
+
+        await self.services.turns.do(self._whose(), hear)
         await self._caught_up.wait()
+        return spent
 
     async def _catch_up(self) -> None:
         """Let the parsers read on, one go each turn, until nothing is left of what was received."""
         try:
             while self._wakeups and not self._lingering:
+                of_answer = isinstance(self._wakeups[0], WakeForAnswer)
                 await self.services.turns.do(self._whose(), self._wake)
-                await self.drain_writers()
+                if not of_answer:
+                    await self._drain(of_agent=False)
+                await self._drain(of_agent=True)
         finally:
             self._wakeups.clear()
             self._caught_up.set()
@@ -252,6 +301,8 @@ class Handler(server.LiveConnectionHandler):
                 self._unsent.setdefault(command.connection, []).append(command.data)
         elif isinstance(command, commands.StartHook):
             self._start_hook(command)
+        elif isinstance(command, Sleep):
+            self._sleep = command
         elif isinstance(command, commands.RequestWakeup):
             self._wakeups.append(command)
             if self._caught_up.is_set():
@@ -326,7 +377,8 @@ class Handler(server.LiveConnectionHandler):
         if reset:
             raw = io.writer.get_extra_info("socket")
             with contextlib.suppress(OSError):
-                raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                if raw is not None:
+                    raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             io.writer.transport.abort()
         else:
             self._flush()
@@ -350,6 +402,46 @@ class Handler(server.LiveConnectionHandler):
                     # An upstream's end is heard by its reader, with the last that it said.
                     if of_agent and io.handler is not None:
                         io.handler.cancel(f"the agent is gone: {problem}")
+
+    # ---- streams of HTTP/2
+
+    def open_lane(self) -> Lane:
+        """Open a lane; it counts as a connection of its own."""
+        lane = Lane(self.peer.address, self.wake)
+        self._serve_lane(lane.reader, lane.writer, self.peer)
+        return lane
+
+    def wake(self, lane: Lane) -> None:
+        """Have the layer of streams woken, because a lane has something to say."""
+        if self.http2 is not None:
+            self.http2.mark(lane)
+            if not self._waking:
+                self._waking = True
+                spawn(self._pump(), "streams", among=self._hooks)
+
+    async def _pump(self) -> None:
+        try:
+            while self.http2 is not None and self.http2.ready and not self._lingering:
+                await self._drain(of_agent=True)
+                await self.services.turns.do(self._whose(), self._rouse)
+        finally:
+            self._waking = False
+
+    def _rouse(self) -> None:
+        sleep, self._sleep = self._sleep, None
+        if sleep is not None:
+            self._hear(events.Wakeup(sleep))
+
+    def note_streams(self, count: int) -> None:
+        """Take note of how many streams are under way: only without any it may be idle for too long."""
+        self.peer.busy = count > 0
+        self._deadline = time.monotonic() + self.limits.idle_seconds
+
+    def speak_http2(self, context: Context) -> AgentHttp2:
+        """Have the tunnel speak HTTP/2."""
+        self._payer = next(iter(self.peer.agents), self._payer)
+        self.http2 = AgentHttp2(context, self)
+        return self.http2
 
     # ---- upstream connections
 
@@ -423,6 +515,20 @@ class Handler(server.LiveConnectionHandler):
             return None
         return refuse.TOO_MUCH_HELD if lack == "share" else refuse.CROWDED
 
+    def keep(self, exchange: Exchange, count: int) -> bool:
+        """Count bytes of an answer that is looked into; fewer where `count` is below nothing. Says if there is room."""
+        if count > 0:
+            return self.hold(exchange, count) is None
+        if exchange.claims is not None and exchange.held:
+            self.services.held.give_back((exchange.claims.tid, exchange.claims.sub), -count)
+            exchange.held += count
+        return True
+
+    def note_http2(self, ticket: Ticket) -> None:
+        """Take note that an upstream speaks nothing but HTTP/2."""
+        ticket.http2 = True
+        self.services.only_http2(ticket)
+
     def refused_head(self, refusal: Refusal) -> str:
         """Count what was refused before it was a request; gives an id for the answer."""
         metrics.requests(refusal.status, refusal.code).inc()
@@ -437,6 +543,10 @@ class Handler(server.LiveConnectionHandler):
                 self._give_up(exchange)
             elif exchange.deadline + _LAST_SECONDS < now:
                 self.cut(reset=True)
+        elif self.http2 is not None and self.peer.busy and not self._lingering:
+            # Each of its streams has its own time, and whose is over has a while for its agent to take the rest.
+            if self.http2.give_up(now - self.limits.idle_seconds):
+                self._rouse()
         elif min(self._deadline, self.peer.until) < now or (self.closing and not self._lingering):
             self.cut(reset=False)
 
@@ -475,7 +585,10 @@ class Handler(server.LiveConnectionHandler):
     def drain(self) -> None:
         """Take no further request; an idle connection ends now."""
         self.closing = True
-        if self.exchange is None:
+        if self.http2 is not None:
+            self.http2.leave()
+            self._rouse()
+        elif self.exchange is None:
             self.cut(reset=False)
 
     async def handle_hook(self, hook: commands.StartHook) -> None:
@@ -503,5 +616,9 @@ def next_layer(handler: Handler, wish: layer.NextLayer) -> None:
     if not wish.context.client.tls_established and data[:1] == b"\x16":
         if len(data) > 2:
             wish.layer = AgentTls(wish.context)
+        return
+    if wish.context.client.alpn == b"h2" or data == PREFACE[: len(data)] or data.startswith(PREFACE):
+        if wish.context.client.alpn == b"h2" or len(data) >= len(PREFACE):
+            wish.layer = handler.speak_http2(wish.context)
         return
     wish.layer = Layer(wish.context, HTTPMode.transparent, handler)

@@ -6,7 +6,7 @@ millisecond: of a body in small chunks the rest waits for a `Wakeup`, which come
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import h11
@@ -16,19 +16,23 @@ from mitmproxy.net.http import http1, status_codes
 from mitmproxy.proxy import commands, events, layer
 from mitmproxy.proxy.context import Context
 from mitmproxy.proxy.layers.http import HttpClient, RegisterHttpConnection
-from mitmproxy.proxy.layers.http._base import ReceiveHttp
+from mitmproxy.proxy.layers.http._base import HttpConnection, ReceiveHttp
 from mitmproxy.proxy.layers.http._events import (
     ErrorCode,
+    HttpEvent,
     RequestHeaders,
     RequestProtocolError,
+    ResponseEndOfMessage,
     ResponseHeaders,
     ResponseProtocolError,
+    ResponseTrailers,
 )
 from mitmproxy.proxy.layers.http._http1 import Http1Client, Http1Connection, Http1Server, make_body_reader
 
 from proxy_addon import refuse
 from proxy_addon.chunks import BadChunk, Chunks
 from proxy_addon.fragmentation import TooFragmented
+from proxy_addon.http2 import PREFACE, is_settings, no_http2_here
 from proxy_addon.refuse import Refusal
 
 MAX_HEAD = 64 * 1024
@@ -40,6 +44,8 @@ MAX_INTERIM_PER_SECOND = 2
 MAX_EMPTY_LINES = 16
 # Bytes of what says where a message ends: the library's own reader of these headers takes time by their square.
 MAX_FRAMING_VALUE = 64
+# Why an upstream's connection broke off that began with a frame of HTTP/2.
+SPEAKS_HTTP2 = "the upstream speaks HTTP/2"
 _VERSIONS = (b"HTTP/1.0", b"HTTP/1.1")
 # An interim answer never gets this far; 101 is a final one.
 _INTERIM = re.compile(rb"1(?!01)[0-9]{2}")
@@ -68,6 +74,13 @@ def answer_of(refusal: Refusal, request_id: str, *, close: bool) -> tuple[bytes,
     return b"\r\n".join(lines) + b"\r\n\r\n", body
 
 
+class WakeForAnswer(commands.RequestWakeup):
+    """The wish to go on with an answer: it waits for its agent alone; its upstream may take no more of a request."""
+
+    def __init__(self) -> None:
+        super().__init__(0)
+
+
 class AgentSide(Http1Server):
     """The agent's connection. What mitmproxy would answer in HTML is answered in our envelope."""
 
@@ -75,6 +88,21 @@ class AgentSide(Http1Server):
         """`refused` counts a refusal and gives the request id for its answer."""
         super().__init__(context)
         self._refused = refused
+        self._trailers = b""
+
+    def send(self, event: HttpEvent) -> Commands:
+        """Write some of an answer; trailers only behind a body in chunks."""
+        if isinstance(event, ResponseTrailers):
+            self._trailers = b"".join(name + b": " + value + b"\r\n" for name, value in event.trailers.fields)
+            return
+        if isinstance(event, ResponseEndOfMessage) and self._trailers:
+            chunked = self.response is not None and "chunked" in self.response.headers.get("transfer-encoding", "")
+            trailers, self._trailers = self._trailers, b""
+            if chunked:
+                yield commands.SendData(self.conn, b"0\r\n" + trailers + b"\r\n")
+                yield from self.mark_done(response=True)
+                return
+        yield from super().send(event)
 
     def _handle_event(self, event: events.Event) -> Commands:
         yield from super()._handle_event(_wake_event(self, event))
@@ -99,6 +127,9 @@ class AgentSide(Http1Server):
         if _size(head) > MAX_HEAD:
             yield from self.refuse_head(refuse.HEAD_TOO_LARGE)
             return
+        if PREFACE.startswith(head[0] + b"\r\n"):
+            yield from self.refuse_head(refuse.HTTP2_AT_PORT)
+            return
         try:
             _insist_on_whole_lines(head)
             self.request = http1.read_request_head(head)
@@ -117,7 +148,7 @@ class AgentSide(Http1Server):
     def refuse_head(self, refusal: Refusal) -> Commands:
         """Answer what never became a request, and close."""
         head, body = answer_of(refusal, self._refused(refusal), close=True)
-        yield commands.SendData(self.conn, head + body)
+        yield commands.SendData(self.conn, no_http2_here(body) if refusal is refuse.HTTP2_AT_PORT else head + body)
         yield commands.CloseConnection(self.conn)
         self.state = self.done
 
@@ -169,6 +200,9 @@ class UpstreamSide(Http1Client):
             # Data that nobody asked for: this connection is not to be used again.
             yield commands.CloseConnection(self.conn)
             return
+        if self.stream_id and is_settings(bytes(self.buf)[:9]):
+            yield from self._break_off(SPEAKS_HTTP2)
+            return
         try:
             head = self._final_head()
         except ValueError:
@@ -212,6 +246,8 @@ class UpstreamSide(Http1Client):
 
     def _break_off(self, reason: str) -> Commands:
         assert self.stream_id is not None  # noqa: S101 - there is a request
+        # Its end is said once: what comes of this connection is nothing to the one that takes its place.
+        self.state = self.done
         if self.conn.state:
             yield commands.CloseConnection(self.conn)
         yield ReceiveHttp(ResponseProtocolError(self.stream_id, reason, ErrorCode.GENERIC_SERVER_ERROR))
@@ -320,7 +356,7 @@ def _read_body(side: Http1Connection, event: events.Event) -> Commands:
     if data:
         yield ReceiveHttp(side.ReceiveData(side.stream_id, data))
     if unread:
-        yield commands.RequestWakeup(0)
+        yield commands.RequestWakeup(0) if isinstance(side, Http1Server) else WakeForAnswer()
     elif ended:
         # Trailers were dropped: they could smuggle what the head may not say.
         if side.request is not None and side.request.data.method != b"CONNECT":
@@ -340,12 +376,16 @@ def _plain(reader: Any, buffer: ReceiveBuffer, *, closed: bool) -> tuple[bytes, 
 
 
 class UpstreamClient(HttpClient):
-    """Opens the connection and speaks HTTP/1.1 on it."""
+    """Opens the connection and speaks HTTP/1.1 on it, or what `sides` has for what was agreed on."""
+
+    def __init__(self, context: Context, sides: Mapping[bytes, Callable[[Context], HttpConnection]]) -> None:
+        super().__init__(context)
+        self._sides = sides
 
     def _handle_event(self, event: events.Event) -> Commands:
         problem = None if self.context.server.connected else (yield commands.OpenConnection(self.context.server))
         if not problem:
-            self.child_layer = UpstreamSide(self.context)
+            self.child_layer = self._sides.get(self.context.server.alpn or b"", UpstreamSide)(self.context)
             self._handle_event = self.child_layer.handle_event  # type: ignore[method-assign]
             yield from self._handle_event(event)
         yield RegisterHttpConnection(self.context.server, problem)

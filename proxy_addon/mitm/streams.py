@@ -6,6 +6,7 @@ request to its end, answer in HTML, forward whatever an addon did not stop, and 
 
 import asyncio
 import time
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from mitmproxy import http
@@ -33,6 +34,7 @@ from mitmproxy.proxy.layers.http._events import (
     ResponseEndOfMessage,
     ResponseHeaders,
     ResponseProtocolError,
+    ResponseTrailers,
 )
 from mitmproxy.proxy.layers.http._hooks import (
     HttpConnectHook,
@@ -43,24 +45,41 @@ from mitmproxy.proxy.layers.http._hooks import (
 from mitmproxy.proxy.layers.tls import ServerTLSLayer
 from mitmproxy.proxy.utils import ReceiveBuffer
 
-from proxy_addon import refuse
+from proxy_addon import grpc, http2, refuse
 from proxy_addon.admission import MAX_INJECTED_BODY
+from proxy_addon.chunks import BadChunk
 from proxy_addon.decode import BadCoding
 from proxy_addon.exchange import Exchange, Form, Limits, Ticket
 from proxy_addon.fragmentation import TooFragmented
 from proxy_addon.frames import BadFrame, MaskedFrames
-from proxy_addon.mitm.http1 import AgentSide, Commands, UpstreamClient
+from proxy_addon.mask import mask_header
+from proxy_addon.mitm.http1 import SPEAKS_HTTP2, AgentSide, Commands, UpstreamClient, WakeForAnswer
+from proxy_addon.mitm.http2_upstream import UpstreamHttp2
+from proxy_addon.mitm.tls import WANTS_HTTP2
+from proxy_addon.payment import BODY_TOO_LARGE, MAX_DEMAND_BODY, MAX_PAID_BODY, Payment
 from proxy_addon.peer import Peer
 from proxy_addon.refuse import Refusal
 
 EXCHANGE = "exchange"
+DEMANDED = "demanded"
+_PAYMENT_REQUIRED = 402
+_OF_ANSWER = (ResponseData, ResponseEndOfMessage, ResponseTrailers, ResponseProtocolError)
 # The one address of the port that is nobody's upstream.
 _READY = b"/ready"
 # Safe to send twice, so a kept connection that dies under the request costs nothing (RFC 9110 9.2.1).
 _REPEATABLE = frozenset({"GET", "HEAD", "OPTIONS"})
 _MAX_REQUESTS_PER_CONNECTION = 10_000
+# A connection may end while a priced call is charged: so many are tried.
+_CONNECTIONS = 3
 # Connections to upstreams that one connection of an agent keeps without using them.
 _MAX_IDLE_UPSTREAMS = 8
+
+
+@dataclass
+class HttpChargeHook(commands.StartHook):  # type: ignore[no-untyped-call]
+    """A priced call is about to leave."""
+
+    flow: http.HTTPFlow
 
 
 class AgentConnection(Protocol):
@@ -71,6 +90,8 @@ class AgentConnection(Protocol):
     # Set while more may be read from the agent.
     reading: asyncio.Event
     closing: bool
+    # It is a stream of HTTP/2, so trailers go on.
+    is_lane: bool
 
     @property
     def leaving(self) -> bool:
@@ -87,6 +108,9 @@ class AgentConnection(Protocol):
 
     def cut(self, *, reset: bool) -> None:
         """End the agent's connection now."""
+
+    def note_http2(self, ticket: Ticket) -> None:
+        """Take note that an upstream speaks nothing but HTTP/2."""
 
     def refused_head(self, refusal: Refusal) -> str:
         """Count what was refused before it was a request; gives an id for the answer."""
@@ -119,7 +143,11 @@ class Upstream(Server):
     def fits(self, ticket: Ticket) -> bool:
         """Say whether another exchange may have it: same agent, route and name; some upstreams sign in connections."""
         own = self.ticket
-        return own is not None and own.purpose == ticket.purpose
+        # A kept one may have died, and what carries a payment is not sent twice.
+        if own is None or ticket.exchange.is_paid or own.purpose != ticket.purpose:
+            return False
+        # What may have become HTTP/2 carries all but websockets; what is HTTP/1.1 carries no gRPC.
+        return not ticket.exchange.websocket if own.http2 else not ticket.http2
 
 
 class Stream(HttpStream):
@@ -133,6 +161,7 @@ class Stream(HttpStream):
         self._mode = mode
         # Of a coded answer: everything has come; a turn was asked for to decode the rest of it.
         self._whole = self._waking = False
+        self._trailers: list[tuple[bytes, bytes]] = []
 
     def _handle_event(self, event: events.Event) -> Commands:
         if isinstance(event, events.Wakeup):
@@ -151,6 +180,7 @@ class Stream(HttpStream):
         flow.request, flow.live = request, True
         self.exchange = exchange = handler.begin(_form_of(request, self._mode), request)
         flow.metadata[EXCHANGE] = exchange
+        exchange.grpc = handler.is_lane and grpc.is_call(list(request.headers.fields))
         try:
             validate_headers(request)
         except ValueError:
@@ -193,10 +223,13 @@ class Stream(HttpStream):
     def _forward(self, event: RequestHeaders) -> Commands:
         if self.flow.request.headers.pop("expect", "").lower() == "100-continue" and not event.end_stream:
             yield commands.SendData(self.context.client, b"HTTP/1.1 100 Continue\r\n\r\n")
-        if event.end_stream or self.exchange.body_wanted:
+        payment = self.exchange.payment
+        if payment is not None and self.exchange.chunks is not None:
+            payment.skipped = BODY_TOO_LARGE
+        if event.end_stream or self.exchange.body_wanted or (payment is not None and payment.is_open):
             self.client_state = self.state_consume_request_body
             return
-        if (yield from self.make_server_connection()):
+        if (yield from self._set_out()):
             head = RequestHeaders(self.stream_id, self.flow.request, end_stream=False)
             yield SendHttp(head, self.context.server)
             self.exchange.allow(self._handler.limits.idle_seconds)
@@ -211,21 +244,39 @@ class Stream(HttpStream):
                 yield from self.fail(refuse.BODY_TOO_LARGE)
                 return
             exchange.allow(self._handler.limits.idle_seconds)
-            yield SendHttp(event, self.context.server)
+            yield from self._send_up(event.data, last=False)
         elif isinstance(event, RequestEndOfMessage):
+            if not (yield from self._send_up(b"", last=True)):
+                return
             self.client_state = self.state_done
             exchange.allow(self._handler.limits.header_seconds)
             yield SendHttp(event, self.context.server)
             if self.server_state == self.state_done:
                 yield from self.flow_done()
 
+    def _send_up(self, data: bytes, *, last: bool) -> layer.CommandGenerator[bool]:
+        """Pass a piece of the body on, without a client's signatures; give false where that failed."""
+        chunks = self.exchange.chunks
+        if chunks is not None:
+            try:
+                data = chunks.end() if last else chunks.feed(data)
+            except (BadChunk, TooFragmented) as problem:
+                yield from self.fail(refuse.TOO_FRAGMENTED if isinstance(problem, TooFragmented) else refuse.MALFORMED)
+                return False
+        if data:
+            yield SendHttp(RequestData(self.stream_id, data), self.context.server)
+        return True
+
     def state_consume_request_body(self, event: events.Event) -> Commands:
         """Hold the body that a credential goes into; requests without a body pass here too."""
-        exchange = self.exchange
-        if isinstance(event, RequestData):
+        exchange, payment = self.exchange, self.exchange.payment
+        if isinstance(event, RequestData) and payment is not None and not exchange.body_wanted:
+            yield from self._hold_for_payment(payment, event.data)
+        elif isinstance(event, RequestData):
             exchange.request_bytes += len(event.data)
             if exchange.request_bytes > MAX_INJECTED_BODY:
-                yield from self.refuse(refuse.BODY_TOO_LARGE)
+                undigested = exchange.signature is not None and not exchange.into_body
+                yield from self.refuse(refuse.BODY_NOT_DIGESTED if undigested else refuse.BODY_TOO_LARGE)
                 return
             if (told := self._handler.hold(exchange, len(event.data))) is not None:
                 yield from self.refuse(told)
@@ -233,9 +284,12 @@ class Stream(HttpStream):
             self.request_body_buf += event.data
         elif isinstance(event, RequestEndOfMessage):
             self.client_state = self.state_done
-            if exchange.body_wanted:
-                self.flow.request.data.content = bytes(self.request_body_buf)
+            if exchange.body_wanted or payment is not None:
+                body = self.flow.request.data.content = bytes(self.request_body_buf)
                 self.request_body_buf = ReceiveBuffer()  # type: ignore[no-untyped-call]
+                if payment is not None:
+                    payment.note_body(body)
+            if exchange.body_wanted:
                 yield HttpRequestHook(self.flow)
                 if self._agent_left():
                     return
@@ -244,8 +298,25 @@ class Stream(HttpStream):
                     return
             yield from self._send_whole()
 
+    def _hold_for_payment(self, payment: Payment, data: bytes) -> Commands:
+        """Hold a body so that it can be sent again with a payment; a longer one streams, and is not paid for."""
+        exchange = self.exchange
+        self.request_body_buf += data
+        exchange.request_bytes += len(data)
+        fits = exchange.request_bytes <= MAX_PAID_BODY
+        if fits and self._handler.hold(exchange, len(data)) is None:
+            return
+        payment.skipped = BODY_TOO_LARGE
+        held = bytes(self.request_body_buf)
+        self.request_body_buf = ReceiveBuffer()  # type: ignore[no-untyped-call]
+        if (yield from self._set_out()):
+            yield SendHttp(RequestHeaders(self.stream_id, self.flow.request, end_stream=False), self.context.server)
+            exchange.allow(self._handler.limits.idle_seconds)
+            self.client_state = self.state_stream_request_body
+            yield from self._send_up(held, last=False)
+
     def _send_whole(self) -> Commands:
-        if not (yield from self.make_server_connection()):
+        if not (yield from self._set_out()):
             return
         content = self.flow.request.raw_content
         yield SendHttp(RequestHeaders(self.stream_id, self.flow.request, not content), self.context.server)
@@ -253,6 +324,27 @@ class Stream(HttpStream):
             yield SendHttp(RequestData(self.stream_id, content), self.context.server)
         self.exchange.allow(self._handler.limits.header_seconds)
         yield SendHttp(RequestEndOfMessage(self.stream_id), self.context.server)
+
+    def _set_out(self) -> layer.CommandGenerator[bool]:
+        """A connection, and the charge of a priced call: only then may its head leave."""
+        for _ in range(_CONNECTIONS):
+            if not (yield from self.make_server_connection()):
+                return False
+            if self.exchange.charge is None:
+                return True
+            yield HttpChargeHook(self.flow)
+            if self._agent_left():
+                return False
+            if self.exchange.refusal is not None:
+                # Nothing was sent on it.
+                self.context.server.idle = True
+                yield from self.refuse(self.exchange.refusal)
+                return False
+            if self.context.server.state is ConnectionState.OPEN:
+                return True
+            # It ended while the charge was waited for; that holds for the next one.
+        yield from self.fail(self._verdict())
+        return False
 
     def make_server_connection(self) -> layer.CommandGenerator[bool]:
         """A connection for the exchange's ticket: a kept one of this agent's connection, or a new one."""
@@ -264,6 +356,9 @@ class Stream(HttpStream):
         self.exchange.allow(2 * self._handler.limits.connect_seconds)
         self._handler.reading.clear()
         connection, problem = yield Wanted(ticket)
+        if problem is not None and WANTS_HTTP2 in str(problem).lower() and not ticket.http2:
+            ticket.http2 = True
+            connection, problem = yield Wanted(ticket)
         self._handler.reading.set()
         if problem is not None:
             yield from self.fail(self.exchange.failure or self._verdict())
@@ -271,6 +366,9 @@ class Stream(HttpStream):
         connection.idle = False
         connection.uses += 1
         self.context.server = self.flow.server_conn = connection
+        if self.exchange.grpc and connection.alpn != b"h2":
+            yield from self.fail(refuse.NO_HTTP2)
+            return False
         return True
 
     # ---- the answer
@@ -283,6 +381,10 @@ class Stream(HttpStream):
         except ValueError:
             yield from self.fail(refuse.UPSTREAM_FAILED)
             return
+        payment = self.exchange.payment
+        if event.response.status_code == _PAYMENT_REQUIRED and payment is not None and payment.is_open:
+            self._keep_back(event)
+            return
         yield HttpResponseHeadersHook(self.flow)
         if self._agent_left():
             return
@@ -292,6 +394,10 @@ class Stream(HttpStream):
             return
         if exchange.http10:
             response.headers.pop("transfer-encoding", None)
+        if exchange.replaced is not None and exchange.grpc:
+            encoded = exchange.replaced is refuse.UPSTREAM_ENCODED
+            yield from self.fail(refuse.MESSAGES_ENCODED if encoded else exchange.replaced)
+            return
         if exchange.replaced is not None:
             yield from self._replace_body(response, exchange.replaced)
             return
@@ -304,10 +410,68 @@ class Stream(HttpStream):
         yield SendHttp(ResponseHeaders(self.stream_id, response, event.end_stream), self.context.client)
         self.server_state = self.state_stream_response_body
 
+    # ---- a demand for payment
+
+    def _keep_back(self, head: ResponseHeaders) -> None:
+        """Keep a demand back until it is known whether it is paid."""
+        exchange, kept = self.exchange, Demanded(head.response)
+        self._demanded = self.flow.metadata[DEMANDED] = kept
+        exchange.upstream_closes = "close" in head.response.headers.get("connection", "").lower()
+        exchange.allow(self._handler.limits.header_seconds)
+        self.server_state = self.state_keep_demand
+
+    def state_keep_demand(self, event: events.Event) -> Commands:
+        """Read a demand's body, as far as one may go; then have it paid, or pass it on as it came."""
+        kept, exchange = self._demanded, self.exchange
+        if isinstance(event, ResponseData):
+            kept.body += event.data
+            full = len(kept.body) > MAX_DEMAND_BODY or self._handler.hold(exchange, len(event.data)) is not None
+            if not full:
+                return
+        elif isinstance(event, ResponseEndOfMessage):
+            kept.whole = True
+        else:
+            return
+        exchange.allow(2 * self._handler.limits.header_seconds)
+        yield PaymentHook(self.flow)
+        if self._agent_left():
+            return
+        if exchange.refusal is not None:
+            yield from self._let_go(kept)
+            yield from self.refuse(exchange.refusal)
+        elif exchange.is_paid:
+            yield from self._let_go(kept)
+            self.server_state = self.state_wait_for_response_headers
+            yield from self._send_whole()
+        else:
+            yield from self._pass_demand(kept)
+
+    def _let_go(self, kept: "Demanded") -> Commands:
+        """Have the connection free again, or ended where more of the demand would come."""
+        if kept.whole and not self.exchange.upstream_closes and isinstance(self.context.server, Upstream):
+            self.context.server.idle = True
+            return
+        yield from self._drop_upstream()
+        # More of it came while we waited: it belongs to no answer that is still to come.
+        waiting = [event for event in self._paused_event_queue if not isinstance(event, _OF_ANSWER)]
+        self._paused_event_queue.clear()
+        self._paused_event_queue.extend(waiting)
+
+    def _pass_demand(self, kept: "Demanded") -> Commands:
+        """Go on with an answer that was kept back, as if it had come just now."""
+        yield from self.state_wait_for_response_headers(ResponseHeaders(self.stream_id, kept.response, False))
+        if self.server_state == self.state_stream_response_body:
+            yield from self.state_stream_response_body(ResponseData(self.stream_id, bytes(kept.body)))
+        if self.server_state == self.state_stream_response_body and kept.whole:
+            yield from self.state_stream_response_body(ResponseEndOfMessage(self.stream_id))
+
     def state_stream_response_body(self, event: events.Event) -> Commands:
         """Pass the answer's body on, masked, as it comes."""
         exchange = self.exchange
         exchange.allow(self._handler.limits.idle_seconds)
+        if isinstance(event, ResponseTrailers):
+            self._keep_trailers(event)
+            return
         if isinstance(event, ResponseEndOfMessage):
             self._whole = True
         if exchange.decoder is not None:
@@ -316,6 +480,13 @@ class Stream(HttpStream):
             yield from self._send_on(event.data)
         elif self._whole:
             yield from self._end_answer()
+
+    def _keep_trailers(self, event: ResponseTrailers) -> None:
+        """Mask what follows the body; in HTTP/1.1 it could say what the head may not, and is dropped."""
+        if self._handler.is_lane:
+            needles = self.exchange.needles
+            found = http2.trailers_for_agent(list(event.trailers.fields))
+            self._trailers = [mask_header(name, value, needles) for name, value in found]
 
     def _decode(self, data: bytes) -> Commands:
         """Decode as much as one turn may, and ask for another one if that is not all."""
@@ -337,23 +508,33 @@ class Stream(HttpStream):
         yield from self._send_on(plain)
         if decoder.unread and not self._waking:
             self._waking = True
-            yield commands.RequestWakeup(0)
+            yield WakeForAnswer()
         elif over and not self._waking:
             yield from self._end_answer()
 
     def _send_on(self, plain: bytes) -> Commands:
         exchange = self.exchange
-        data = exchange.masker.feed(plain) if exchange.masker is not None else plain
+        if exchange.meter is not None:
+            exchange.meter.feed(plain)
+        try:
+            data = exchange.masker.feed(plain) if exchange.masker is not None else plain
+        except BadCoding:
+            yield from self.fail(refuse.MESSAGES_ENCODED)
+            return
         exchange.response_bytes += len(data)
         if data:
             yield SendHttp(ResponseData(self.stream_id, data), self.context.client)
 
     def _end_answer(self) -> Commands:
         exchange = self.exchange
+        exchange.was_whole = True
         rest = exchange.masker.end() if exchange.masker is not None else b""
         if rest:
             exchange.response_bytes += len(rest)
             yield SendHttp(ResponseData(self.stream_id, rest), self.context.client)
+        if self._trailers:
+            trailers = ResponseTrailers(self.stream_id, http.Headers(self._trailers))
+            yield SendHttp(trailers, self.context.client)
         self.server_state = self.state_done
         if self.client_state == self.state_done:
             yield from self.flow_done()
@@ -395,11 +576,28 @@ class Stream(HttpStream):
             yield from self._agent_broke_off(event)
         elif self.server_state in (self.state_done, self.state_errored):
             yield DropStream(self.stream_id)
+        elif event.message == SPEAKS_HTTP2 and self._may_change(self.exchange.ticket):
+            yield from self._send_whole()
         elif not self.exchange.answered and self._may_repeat():
             self.exchange.retried = True
+            if self.exchange.charge is not None:
+                self.exchange.charge.use_up()
             yield from self._send_whole()
         else:
             yield from self.fail(self._verdict())
+
+    def _may_change(self, ticket: Ticket | None) -> bool:
+        """Say whether the request may go out again, by HTTP/2; who speaks nothing else understood none of it."""
+        if ticket is None or ticket.http2:
+            return False
+        self._handler.note_http2(ticket)
+        streamed = self.flow.metadata["has_body"] and self.flow.request.raw_content is None
+        if streamed:
+            self.exchange.failure = refuse.ONLY_HTTP2
+        return (
+            not (streamed or self.exchange.overdue or self.exchange.websocket or self.exchange.is_paid)
+            and self.client_state == self.state_done
+        )
 
     def _may_repeat(self) -> bool:
         """A kept connection that died before a byte of the answer, under a request that is safe to send again."""
@@ -412,6 +610,7 @@ class Stream(HttpStream):
             and exchange.method in _REPEATABLE
             and not self.flow.metadata["has_body"]
             and not exchange.websocket
+            and not exchange.is_paid
         )
 
     def _agent_left(self) -> bool:
@@ -462,7 +661,12 @@ class Stream(HttpStream):
         exchange.refusal = refusal
         # Where a request could be read in two ways, so could whatever follows it.
         doubtful = refusal.code == refuse.MALFORMED.code
-        yield from self._say(_response_of(refusal, exchange.request_id), doubtful=doubtful)
+        made = _grpc_response_of if exchange.grpc else _response_of
+        response = made(refusal, exchange.request_id)
+        if exchange.payment is not None:
+            response.headers.fields += tuple(exchange.payment.headers())
+        yield from self._say(response, doubtful=doubtful)
+        exchange.status = refusal.status
 
     def _replace_body(self, response: http.Response, refusal: Refusal) -> Commands:
         """Pass the head on with a body of our own, and let go of the upstream's."""
@@ -499,6 +703,16 @@ def _response_of(refusal: Refusal, request_id: str) -> http.Response:
     return _answer_of(refusal.status, reason, headers, refuse.body_of(refusal, request_id))
 
 
+def _grpc_response_of(refusal: Refusal, request_id: str) -> http.Response:
+    """The same for a client of gRPC, which finds status and sentence in the head of an answer without a body."""
+    headers = [(b"X-Request-Id", request_id.encode()), (refuse.ERROR, refusal.code.encode()), *refusal.headers]
+    headers = [(b"Content-Type", b"application/grpc"), (b"Content-Length", b"0"), *headers]
+    headers.append((b"grpc-status", b"%d" % grpc.status_of(refusal.status)))
+    headers.append((b"grpc-message", refusal.message.encode()))
+    now = time.time()  # noqa: TID251 - the library wants it so
+    return http.Response(b"HTTP/1.1", 200, b"OK", http.Headers(headers), b"", None, now, now)
+
+
 def _answer_of(status: int, reason: bytes, headers: list[tuple[bytes, bytes]], body: bytes) -> http.Response:
     framing = [(b"Content-Type", b"application/json"), (b"Content-Length", str(len(body)).encode())]
     now = time.time()  # noqa: TID251 - the library wants it so
@@ -511,6 +725,23 @@ def _form_of(request: http.Request, mode: HTTPMode) -> Form:
     if request.data.method == b"CONNECT":
         return "connect"
     return "absolute" if request.authority else "gateway"
+
+
+class Demanded:
+    """An answer that asks for a payment, and as much of its body as was read."""
+
+    def __init__(self, response: http.Response) -> None:
+        self.response = response
+        self.body = bytearray()
+        self.whole = False
+
+
+@dataclass
+class PaymentHook(commands.StartHook):  # type: ignore[no-untyped-call]
+    """A demand for payment is here: pay it, or leave it as it is."""
+
+    name = "payment"
+    flow: http.HTTPFlow
 
 
 class Wanted(GetHttpConnection):
@@ -561,7 +792,7 @@ class Layer(HttpLayer):
         server.ticket = event.ticket
         stack = tunnel.LayerStack()
         stack /= ServerTLSLayer(context)
-        stack /= UpstreamClient(context)
+        stack /= UpstreamClient(context, {b"h2": lambda own: UpstreamHttp2(own, self._handler.reading)})
         self.connections[server] = stack[0]
         self.waiting_for_establishment[server].append(event)
         yield from self.event_to_child(stack[0], events.Start())

@@ -24,7 +24,7 @@ async def look(rpc: Rpc, chain: Chain, followed: Sequence[Followed]) -> list[Ver
     used = await _used_nonces(rpc, chain, _once(one.address for one in unmined), final_height)
     known = await _look_up(rpc, chain, _once(hash_ for one in unmined for hash_ in _hashes(one)))
     heights = _once(receipt.block_number for receipt in receipts.values() if receipt is not None)
-    blocks = await _blocks(rpc, chain, [height for height in (*heights, final_height) if 0 <= height <= final_height])
+    blocks = await blocks_of(rpc, chain, [height for height in (*heights, final_height) if 0 <= height <= final_height])
     answers = Answers(final_height=final_height, receipts=receipts, blocks=blocks, used=used, known=known)
     return [verdict(one, answers) for one in followed]
 
@@ -33,8 +33,6 @@ async def _receipts(rpc: Rpc, chain: Chain, hashes: list[str]) -> tuple[int, dic
     questions: list[Query] = [("eth_chainId", []), ("eth_blockNumber", [])]
     questions += [("eth_getTransactionReceipt", [hash_]) for hash_ in hashes]
     chain_id, head, *found = await rpc.each(chain.rpc_urls, questions)
-    if evm_rpc.quantity(chain_id) != chain.id:
-        raise RpcUnavailable(f"The node configured for chain {chain.id} serves another one.")
     receipts: dict[str, Receipt | None] = {}
     for hash_, answer in zip(hashes, found, strict=True):
         try:
@@ -42,8 +40,15 @@ async def _receipts(rpc: Rpc, chain: Chain, hashes: list[str]) -> tuple[int, dic
         except UpstreamFailed:
             # Nonsense about one says nothing about the others.
             continue
+    return final_height_of(chain, chain_id, head), receipts
+
+
+def final_height_of(chain: Chain, chain_id: Any, head: Any) -> int:
+    """Read how high the chain is final from two answers; raises RpcUnavailable for another chain's."""
+    if evm_rpc.quantity(chain_id) != chain.id:
+        raise RpcUnavailable(f"The node configured for chain {chain.id} serves another one.")
     # A block counts as its own first confirmation.
-    return evm_rpc.block_number(head) - max(chain.confirmations, 1) + 1, receipts
+    return evm_rpc.block_number(head) - max(chain.confirmations, 1) + 1
 
 
 async def _used_nonces(rpc: Rpc, chain: Chain, addresses: list[str], final_height: int) -> dict[str, int]:
@@ -74,7 +79,8 @@ def _what(answer: Any) -> Known:
     return "waiting" if answer.get("blockNumber") is None else "mined"
 
 
-async def _blocks(rpc: Rpc, chain: Chain, heights: list[int]) -> dict[int, str | None]:
+async def blocks_of(rpc: Rpc, chain: Chain, heights: list[int]) -> dict[int, str | None]:
+    """Read the hash of the chain's block at each height; without those that could not be had."""
     answers = await rpc.each(chain.rpc_urls, [("eth_getBlockByNumber", [hex(height), False]) for height in heights])
     blocks = {}
     for height, answer in zip(heights, answers, strict=True):

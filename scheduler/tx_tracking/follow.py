@@ -16,7 +16,7 @@ from custody.kit.logs import logger
 from custody.ports import Ports
 from custody.protocol.signer.orders import ChainOutcome
 from custody.signing.broadcast import hand_over
-from scheduler.tx_tracking import evm, solana, store
+from scheduler.tx_tracking import evm, evm_settlement, solana, solana_settlement, store
 from scheduler.tx_tracking.types import Followed, News, Verdict
 
 log = logger(__name__)
@@ -25,6 +25,8 @@ CHAIN_SECONDS = 8.0
 AT_ONCE = 8
 # How nodes of each family are asked what became of transactions.
 LOOKS: Final = {"evm": evm.look, "solana": solana.look}
+# How they are asked about payments, which others take to the chain.
+SETTLEMENTS: Final = {"x402": evm_settlement.look, "solana_x402": solana_settlement.look}
 
 
 async def follow(ports: Ports) -> int:
@@ -35,11 +37,19 @@ async def follow(ports: Ports) -> int:
 
 async def _follow_chain(ports: Ports, chain: Chain) -> int:
     followed = await store.claim(ports.pool, chain.id, PER_CHAIN)
+    sent = [one for one in followed if one.kind not in SETTLEMENTS]
+    payments = [one for one in followed if one.kind in SETTLEMENTS]
+    # Apart from each other, so that what a node does not say of one says nothing of the other.
+    return sum(await asyncio.gather(_look(ports, chain, sent), _look(ports, chain, payments)))
+
+
+async def _look(ports: Ports, chain: Chain, followed: list[Followed]) -> int:
     if not followed:
         return 0
+    ask = SETTLEMENTS.get(followed[0].kind, LOOKS[chain.family])
     try:
         async with asyncio.timeout(CHAIN_SECONDS):
-            verdicts = await LOOKS[chain.family](ports.rpc, chain, followed)
+            verdicts = await ask(ports.rpc, chain, followed)
             learned = await _tell(ports, followed, verdicts)
             await _send_again(ports, chain, [one for one, v in zip(followed, verdicts, strict=True) if v.forgotten])
     except (UpstreamFailed, TimeoutError) as problem:

@@ -5,16 +5,16 @@ from typing import Any
 import msgspec
 
 from custody.kit.db import Pool
-from custody.transactions.backoff import LOOKS_PER_AGE, TRACK
+from custody.transactions.backoff import LOOK_FOR_UNSENT, LOOKS_PER_AGE, TRACK
 from scheduler.tx_tracking.types import Followed, Member
 
-_CLAIM = "SELECT * FROM claim_following($1, $2, $3, $4, $5)"
+_CLAIM = "SELECT * FROM claim_following($1, $2, $3, $4, $5, $6)"
 _members = msgspec.json.Decoder(tuple[Member, ...]).decode
 
 
 async def claim(pool: Pool, chain_id: int, limit: int) -> list[Followed]:
     """Claim what is due, in the order of its nonces; nobody else gets it before its next look."""
-    rows = await pool.fetch(_CLAIM, chain_id, limit, TRACK.first, TRACK.longest, LOOKS_PER_AGE)
+    rows = await pool.fetch(_CLAIM, chain_id, limit, TRACK.first, TRACK.longest, LOOKS_PER_AGE, LOOK_FOR_UNSENT)
     return sorted((_from_row(row) for row in rows), key=lambda followed: followed.nonce)
 
 

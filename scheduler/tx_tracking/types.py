@@ -4,7 +4,7 @@ from typing import Literal
 
 import msgspec
 
-Word = Literal["sent", "confirmed", "reverted", "replaced", "expired"]
+Word = Literal["sent", "confirmed", "reverted", "replaced", "expired", "lapsed", "canceled"]
 
 
 class Member(msgspec.Struct, frozen=True):
@@ -16,7 +16,7 @@ class Member(msgspec.Struct, frozen=True):
 
 
 class Followed(msgspec.Struct, frozen=True, kw_only=True):
-    """A transaction that was signed to be broadcast and is not final; `slot`, the newest first, has itself too."""
+    """One that was signed to be broadcast, by us or by whom it pays, and is not final; `slot` has itself too."""
 
     tenant: str
     id: str

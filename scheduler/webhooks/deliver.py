@@ -7,6 +7,7 @@ says is never kept: only its status, or a short word for the failure.
 
 import asyncio
 import secrets
+from collections.abc import Sequence
 from itertools import batched
 from typing import Any, Literal
 
@@ -61,6 +62,15 @@ UNDER_WAY = Gauge("custody_webhook_attempts_under_way", "Attempts that wait for 
 Outcome = Literal["delivered", "failed", "gone", "unsent"]
 
 
+class Figures(msgspec.Struct, frozen=True):
+    """The metrics of attempts of one sort."""
+
+    attempts: Counter
+    seconds: Histogram
+    waited: Histogram
+    under_way: Gauge
+
+
 class Ended(msgspec.Struct, frozen=True):
     """The end of one attempt. `wait` is in seconds, for another one if there is to be one."""
 
@@ -75,7 +85,7 @@ class Ended(msgspec.Struct, frozen=True):
     forget_at: float
 
 
-class _Lane:
+class Lane:
     """The attempts under way to one endpoint, and their bound."""
 
     def __init__(self, receiver: Receiver, now: float) -> None:
@@ -93,11 +103,19 @@ class _Lane:
 
 
 class Deliveries:
-    """The deliveries of this process; one run of the job takes up what is due, what it began goes on after it."""
+    """The deliveries of this process; one run of the job takes up what is due, what it began goes on after it.
+
+    What else is sent in this way says how it is claimed, sent and written down, and is otherwise the same.
+    """
+
+    # How an attempt ends whose receiver is off, and the word for a secret that is not ours.
+    away: Outcome = "unsent"
+    tampered = "unsigned"
+    figures = Figures(ATTEMPTS, ATTEMPT_SECONDS, WAITED, UNDER_WAY)
 
     def __init__(self, outside: Outside) -> None:
         self._outside = outside
-        self._lanes: dict[Any, _Lane] = {}
+        self._lanes: dict[Any, Lane] = {}
         self._under_way: set[asyncio.Task[None]] = set()
         self._ended: list[Ended] = []
         self._woken = asyncio.Event()
@@ -149,63 +167,80 @@ class Deliveries:
         room = min(AT_ONCE - len(self._under_way), _PER_STATEMENT)
         if room <= 0 or self._closing:
             return 0
-        known = list(self._lanes)
-        rooms = [max(0, lane.width - lane.under_way) for lane in self._lanes.values()]
-        rows = await store.claim(ports.pool, room, CLAIM_SECONDS, SILENT, known, rooms)
+        rows = await self._take_up(ports, room)
         now = asyncio.get_running_loop().time()
         for row in rows:
             if row["problem"] is not None:
-                ATTEMPTS.labels(row["problem"]).inc()
+                self.figures.attempts.labels(row["problem"]).inc()
                 continue
-            WAITED.observe((clock.now() - row["due_at"]).total_seconds())
+            self.figures.waited.observe((clock.now() - row["due_at"]).total_seconds())
             lane = self._lanes.get(row["endpoint_id"])
             if lane is None:
-                lane = self._lanes[row["endpoint_id"]] = _Lane(Receiver(self._outside, row["tenant_id"], FAST), now)
+                lane = self._lanes[row["endpoint_id"]] = Lane(Receiver(self._outside, row["tenant_id"], FAST), now)
             lane.under_way += 1
             self._begin(ports, lane, row, now)
         return len(rows)
 
-    def _begin(self, ports: Ports, lane: _Lane, row: Any, now: float) -> None:
+    async def _take_up(self, ports: Ports, room: int) -> Sequence[Any]:
+        known = list(self._lanes)
+        rooms = [max(0, lane.width - lane.under_way) for lane in self._lanes.values()]
+        return await store.claim(ports.pool, room, CLAIM_SECONDS, SILENT, known, rooms)
+
+    async def _write_down(self, ports: Ports, columns: Sequence[Sequence[Any]]) -> set[Any]:
+        return await store.settle(ports.pool, columns)
+
+    def _begin(self, ports: Ports, lane: Lane, row: Any, now: float) -> None:
         def on_failure(name: str, problem: BaseException) -> None:
             log_failure(name, problem)
-            self._note(row, now, "failed", error="fault", wait=_wait(row, None))
+            self._note(row, now, "failed", error="fault", wait=self._wait(row, None))
 
         def on_end(_done: asyncio.Task[None]) -> None:
-            UNDER_WAY.dec()
+            self.figures.under_way.dec()
             lane.under_way -= 1
             lane.used_at = asyncio.get_running_loop().time()
             self._woken.set()
 
-        UNDER_WAY.inc()
+        self.figures.under_way.inc()
         attempt = spawn(self._attempt(ports, lane, row, now), "delivery", among=self._under_way, on_failure=on_failure)
         attempt.add_done_callback(on_end)
 
-    async def _attempt(self, ports: Ports, lane: _Lane, row: Any, claimed_at: float) -> None:
+    async def _attempt(self, ports: Ports, lane: Lane, row: Any, claimed_at: float) -> None:
         loop = asyncio.get_running_loop()
-        body = _body(row)
         try:
-            headers = await _sign(ports, row, body)
+            headers, url, body = await self._prepare(ports, row)
         except (Unavailable, TimeoutError) as problem:
             # A secret that does not open will not the next time either, so that counts and comes to an end.
             if getattr(problem, "code", None) == _TAMPERED:
-                return self._note(row, claimed_at, "failed", error="unsigned", wait=_wait(row, None))
+                return self._note(row, claimed_at, "failed", error=self.tampered, wait=self._wait(row, None))
             return self._note(row, claimed_at, "unsent", error="signer_away", wait=UNSENT_SECONDS)
         except (NotFound, Conflict):
             # Deleted or disabled a moment ago: the next claim says which.
-            return self._note(row, claimed_at, "unsent", error="endpoint_away", wait=UNSENT_SECONDS)
+            return self._note(row, claimed_at, self.away, error="endpoint_away", wait=UNSENT_SECONDS)
         except (CustodyError, InternalFault):
-            return self._note(row, claimed_at, "failed", error="unsigned", wait=_wait(row, None))
+            return self._note(row, claimed_at, "failed", error="unsigned", wait=self._wait(row, None))
         began = loop.time()
         if began - claimed_at > START_WITHIN_SECONDS:
             # After such a pause, another worker may have claimed the same delivery.
             return self._note(row, claimed_at, "unsent", error="late", wait=0)
-        answer = await lane.receiver.post(row["url"], headers, body)
+        answer = await self._send(lane, row, url, headers, body)
         took = loop.time() - began
         lane.took(took, silent=answer.problem == "timeout")
-        ATTEMPT_SECONDS.observe(took)
+        self.figures.seconds.observe(took)
         outcome, error = _judge(answer)
-        self._note(row, claimed_at, outcome, error=error, status=answer.status, wait=_wait(row, answer.retry_after))
+        self._note(
+            row, claimed_at, outcome, error=error, status=answer.status, wait=self._wait(row, answer.retry_after)
+        )
         return None
+
+    def _wait(self, row: Any, retry_after: float | None) -> float:
+        return wait_for(row["retry_backoff_ms"] / 1000, retry_after)
+
+    async def _prepare(self, ports: Ports, row: Any) -> tuple[dict[str, str], str, bytes]:
+        body = _body(row)
+        return await _sign(ports, row, body), row["url"], body
+
+    async def _send(self, lane: Lane, _row: Any, url: str, headers: dict[str, str], body: bytes) -> Answer:
+        return await lane.receiver.post(url, headers, body)
 
     def _note(
         self,
@@ -217,7 +252,7 @@ class Deliveries:
         wait: float,
         status: int | None = None,
     ) -> None:
-        ATTEMPTS.labels(error or outcome).inc()
+        self.figures.attempts.labels(error or outcome).inc()
         if error is not None:
             said = {"delivery": str(row["id"]), "endpoint": str(row["endpoint_id"]), "reason": error, "status": status}
             log.info("a delivery failed", extra=said)
@@ -229,7 +264,7 @@ class Deliveries:
         now = asyncio.get_running_loop().time()
         self._ended = [one for one in self._ended if one.forget_at > now]
         for batch in list(batched(self._ended, _PER_STATEMENT)):
-            columns = [
+            columns: list[list[Any]] = [
                 [one.tenant for one in batch],
                 [one.id for one in batch],
                 [one.attempt for one in batch],
@@ -239,7 +274,7 @@ class Deliveries:
                 [one.wait for one in batch],
             ]
             # Kept until the database has them, so that an outcome survives a database that is away for a moment.
-            settled = await store.settle(ports.pool, columns)
+            settled = await self._write_down(ports, columns)
             done = {id(one) for one in batch if one.id in settled}
             self._ended = [one for one in self._ended if id(one) not in done]
 
@@ -285,11 +320,10 @@ def _judge(answer: Answer) -> tuple[Outcome, str | None]:
     return "failed", "redirect" if 300 <= status < 400 else "status"
 
 
-def _wait(row: Any, retry_after: float | None) -> float:
-    """Seconds until another attempt: what the endpoint says, more if the receiver asks for it, and a little chance.
+def wait_for(least: float, retry_after: float | None) -> float:
+    """Seconds until another attempt: at least these, more if the receiver asks for it, and a little chance.
 
     Without chance, what failed at once would come back at once.
     """
-    least = row["retry_backoff_ms"] / 1000
     asked = min(retry_after or 0.0, RETRY_AFTER_MOST)
     return float(max(least, asked) * (1 + JITTER * secrets.randbelow(1001) / 1000))

@@ -7,9 +7,9 @@ import msgspec
 
 from custody.intents import payloads
 from custody.intents.types import DEFAULT_TTL_SECONDS
-from custody.protocol.signer.orders import Proposed
+from custody.protocol.signer.outcomes import Proposed
 from custody.worker.act import act
-from custody.worker.idempotency import packed
+from custody.worker.idempotency import pack
 from signer import record
 from signer.authorized import Authorized
 from signer.context import Signer
@@ -47,7 +47,7 @@ def _intent_of(signer: SigningState, judged: Judged, tx_ids: tuple[str, ...], ou
     if not isinstance(draft, CallsDraft):
         raise TypeError("only a batch of calls becomes an intent by itself")
     text = payloads.text_of("wallet_action", draft.order)
-    answer = packed(outcome)
+    answer = pack(outcome)
     intent = Sealed(
         tenant=attempt.ref.tenant,
         id=attempt.tx_id,
@@ -64,7 +64,7 @@ def _intent_of(signer: SigningState, judged: Judged, tx_ids: tuple[str, ...], ou
     results = msgspec.json.encode(outcome.results).decode()
     kept = answer if draft.reference_id is not None else None
     row = seals.new_row(signer, intent, facts.now, draft.reference_id)._replace(results=results, answer=kept)
-    said: dict[str, Any] = seals.told(intent)
+    said: dict[str, Any] = seals.log_fields(intent)
     if judged.authorization is not None:
         said["authorization"] = msgspec.Raw(judged.authorization.encode())
     done = act(attempt.call, answer, agent=attempt.ref.agent, **said)

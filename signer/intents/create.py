@@ -4,7 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 
-from custody.chains.orders import CallsOrder, EvmOrder, TransferOrder
+from custody.chains.evm.action_orders import CallsOrder, TransferOrder
+from custody.chains.evm.orders import EvmOrder
 from custody.identity.roles import ADMINS
 from custody.intents import payloads
 from custody.intents.payloads import BadPayload, Payload
@@ -12,7 +13,9 @@ from custody.intents.types import MAX_TTL_SECONDS, BadIntentExpiry, TtlTooLong
 from custody.kit import ids
 from custody.policies.rules import parse
 from custody.protocol.signer.intents import CreateIntent, IntentMoved
-from custody.protocol.signer.refusals import AgentAbsent, PersonRequired, TooManyIntents
+from custody.protocol.signer.order_refusals import AgentAbsent
+from custody.protocol.signer.refusals import PersonRequired, TooManyIntents, WalletOfPerson
+from custody.protocol.signer.user_wallets import is_anothers
 from custody.worker.acts import acting, remember, tell
 from custody.worker.call import Call
 from custody.worker.proven import ProvenSession, ProvenTenant
@@ -41,6 +44,8 @@ _COUNT = (
 async def create(signer: Signer, message: CreateIntent, call: Call[ProvenTenant]) -> IntentMoved:
     """Propose something. It grants nothing: another person's word, and today's rules, decide when it is carried out."""
     caller = call.caller
+    if message.agent is not None and is_anothers(message.agent, caller.tenant, None):
+        raise WalletOfPerson
     if message.kind in payloads.CONTROL_PLANE:
         if not isinstance(caller, ProvenSession):
             raise PersonRequired
@@ -80,7 +85,7 @@ async def create(signer: Signer, message: CreateIntent, call: Call[ProvenTenant]
                 resource_type=message.resource_type, resource_id=message.resource_id, created_by_name=message.name
             )
             await connection.execute(_PUT, caller.tenant, new)
-            await tell(connection, call, "intent.created", "intent", intent.id, **seals.told(intent))
+            await tell(connection, call, "intent.created", "intent", intent.id, **seals.log_fields(intent))
             await connection.execute(_EMIT, message.agent, seals.event(intent))
             await remember(connection, call, moved)
         held.keep()
@@ -92,7 +97,7 @@ def _read(signer: Signer, message: CreateIntent) -> Payload:
     if message.agent is None and message.kind != "rpc":
         raise BadPayload("agentId is required for this type of intent.", fields=["agentId"])
     try:
-        payload = payloads.completed(payloads.read(message.kind, message.payload), ids.new_uuid)
+        payload = payloads.complete(payloads.read(message.kind, message.payload), ids.new_uuid)
     except msgspec.ValidationError as problem:
         raise BadPayload(f"payload: {problem}.", fields=["payload"]) from None
     if isinstance(payload, EvmOrder | TransferOrder | CallsOrder):

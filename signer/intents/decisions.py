@@ -14,9 +14,9 @@ from custody.intents.types import MAX_RESULT_BYTES
 from custody.kit.errors import Frozen
 from custody.protocol.signer.intent_words import IntentStatus
 from custody.protocol.signer.intents import AuthorizeIntent, CloseIntent, ExpireIntent, IntentMoved
+from custody.protocol.signer.order_refusals import AgentAbsent
 from custody.protocol.signer.orders import Moved
 from custody.protocol.signer.refusals import (
-    AgentAbsent,
     IntentAbsent,
     IntentChanged,
     IntentClosed,
@@ -25,7 +25,7 @@ from custody.protocol.signer.refusals import (
     ResultTooLarge,
 )
 from custody.worker.acts import acting, enter, remember, tell
-from custody.worker.audited import declared
+from custody.worker.audited import vet
 from custody.worker.call import Call
 from custody.worker.proven import ProvenSession
 from custody.worker.sealing import fields, sha256
@@ -148,7 +148,7 @@ async def authorize(signer: Signer, message: AuthorizeIntent, call: Call[ProvenS
 async def close(signer: Signer, message: CloseIntent, call: Call[ProvenSession]) -> IntentMoved:
     """End an intent that was not carried out; it never will be."""
     tenant, moved, status = call.caller.tenant, IntentMoved(message.id), _ENDS[message.act]
-    result = None if message.result is None else redacted(message.result)
+    result = None if message.result is None else redact(message.result)
     if result is not None and len(msgspec.json.encode(result)) > MAX_RESULT_BYTES:
         raise ResultTooLarge(fields=["executionResult"])
     async with acting(signer, call) as connection:
@@ -184,7 +184,7 @@ async def expire(signer: Signer, message: ExpireIntent, call: Call[None]) -> Mov
         step = seals.step(signer, intent, row["mac"], status, result=result)
         if not await connection.fetchval(_STEP, message.tenant, step):
             return Moved("unchanged")
-        await connection.execute(_AUDIT, declared(f"intent.{status}"), intent.id, step.told, call.origin_row)
+        await connection.execute(_AUDIT, vet(f"intent.{status}"), intent.id, step.told, call.origin_row)
         await connection.execute(_EMIT, intent.agent, step.events)
     return Moved(status)
 
@@ -194,7 +194,7 @@ async def take(connection: Any, call: Call[Any], intent: Sealed, step: Any, *, r
     if not await connection.fetchval(_STEP, intent.tenant, step):
         # Behind the row's lock nobody else moved it: its time was up in between.
         raise IntentClosed("This intent has expired.")
-    said = seals.told(intent) if reason is None else {**seals.told(intent), "reason": reason}
+    said = seals.log_fields(intent) if reason is None else {**seals.log_fields(intent), "reason": reason}
     await tell(connection, call, f"intent.{step.status}", "intent", intent.id, **said)
     await connection.execute(_EMIT, intent.agent, step.events)
 
@@ -212,8 +212,8 @@ def _demand(intent: Sealed, states: tuple[str, ...], now: datetime, digest: str 
         raise IntentChanged
 
 
-def redacted(value: Any) -> Any:
+def redact(value: Any) -> Any:
     """A result without anything that was signed."""
     if isinstance(value, dict):
-        return {name: _REDACTED if str(name).lower() in _ARTIFACTS else redacted(one) for name, one in value.items()}
-    return [redacted(one) for one in value] if isinstance(value, list) else value
+        return {name: _REDACTED if str(name).lower() in _ARTIFACTS else redact(one) for name, one in value.items()}
+    return [redact(one) for one in value] if isinstance(value, list) else value

@@ -10,7 +10,8 @@ from typing import Any, Final
 import msgspec
 from msgspec import UNSET
 
-from custody.chains.orders import CallsOrder, EvmOrder, TransferOrder
+from custody.chains.evm.action_orders import CallsOrder, TransferOrder
+from custody.chains.evm.orders import EvmOrder
 from custody.identity.roles import ADMINS
 from custody.intents import payloads
 from custody.intents.payloads import POLICY, Payload, RpcCall, WalletUpdate
@@ -27,29 +28,24 @@ from custody.protocol.signer.intents import (
     IntentMoved,
     IntentStays,
 )
-from custody.protocol.signer.orders import BatchSigned, NeedsPreparation, Refused, Signed
-from custody.protocol.signer.refusals import (
-    AuthorizationStale,
-    Busy,
-    IntentNotAuthorized,
-    IntentTampered,
-    QuorumRevoked,
-)
+from custody.protocol.signer.order_refusals import Busy
+from custody.protocol.signer.outcomes import BatchSigned, NeedsPreparation, Refused, Signed
+from custody.protocol.signer.refusals import AuthorizationStale, IntentNotAuthorized, IntentTampered, QuorumRevoked
 from custody.worker.acts import acting, remember
 from custody.worker.call import Call
 from custody.worker.idempotency import earlier
 from custody.worker.proven import ProvenSession
 from signer import agents
 from signer.context import Signer
-from signer.decide import settle
 from signer.guarded_write import Unclaimed
 from signer.intents import policy_changes, quorum_changes, seals
 from signer.intents.claims import Claimed, StaleState
-from signer.intents.decisions import agent_of, redacted, seen_agent, take
+from signer.intents.decisions import agent_of, redact, seen_agent, take
 from signer.intents.runs import IntentRun
 from signer.intents.sealed import Sealed
 from signer.orders.kind import Inputs
 from signer.signing_attempt import SigningAttempt
+from signer.together import settle
 
 log = logger(__name__)
 type Executed = IntentExecuted | IntentStays | AskNode | NeedsPreparation
@@ -170,7 +166,7 @@ async def _change(signer: Signer, call: Call[ProvenSession], intent_id: str, pay
     done = IntentExecuted(intent_id)
     tenant = call.caller.tenant
 
-    async def claimed(connection: Any, result: dict[str, Any]) -> None:
+    async def claim(connection: Any, result: dict[str, Any]) -> None:
         """Claim the intent, in the transaction that changes what it changes; raises where it is not as it was."""
         await agent_of(connection, intent)
         row, found = await seals.read(signer, connection, tenant, intent_id, lock=True)
@@ -183,11 +179,11 @@ async def _change(signer: Signer, call: Call[ProvenSession], intent_id: str, pay
         _, intent = await seals.read(signer, connection, tenant, intent_id)
     try:
         if intent.type in POLICY:
-            await policy_changes.carry_out(signer, call, intent, payload, claimed)
+            await policy_changes.carry_out(signer, call, intent, payload, claim)
         elif isinstance(payload, WalletUpdate):
-            await _rename(signer, call, intent, payload, claimed)
+            await _rename(signer, call, intent, payload, claim)
         else:
-            await quorum_changes.carry_out(signer, call, intent, payload, claimed)
+            await quorum_changes.carry_out(signer, call, intent, payload, claim)
     except StaleState:
         return await _fail(signer, call, intent_id, _STALE)
     except _FINAL as problem:
@@ -241,7 +237,7 @@ async def finish(signer: Signer, message: FinishIntent, call: Call[ProvenSession
     result: dict[str, Any] = (
         {"code": "node_failed", "message": message.problem or "The node did not answer."}
         if message.result is None
-        else {"result": redacted(msgspec.json.decode(message.result))}
+        else {"result": redact(msgspec.json.decode(message.result))}
     )
     async with acting(signer, msgspec.structs.replace(call, key=None)) as connection:
         row, intent = await seals.read(signer, connection, tenant, message.id, lock=True)

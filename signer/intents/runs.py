@@ -6,12 +6,13 @@ from typing import Any, ClassVar
 import msgspec
 
 from custody.kit.answers import Answered
-from custody.policies.moved import moved
+from custody.policies.moved import moves
+from custody.policies.shares import shares
 from custody.policies.types import Spend
 from custody.protocol.signer.intent_words import IntentStatus
-from custody.protocol.signer.orders import BatchSigned, NeedsPreparation, Refused, Signed
-from custody.protocol.signer.refusals import ReferenceTaken
-from custody.worker.idempotency import packed
+from custody.protocol.signer.order_refusals import ReferenceTaken
+from custody.protocol.signer.outcomes import BatchSigned, NeedsPreparation, Refused, Signed
+from custody.worker.idempotency import pack
 from signer import evaluate, record
 from signer.intents import seals
 from signer.intents.sealed import Sealed
@@ -64,7 +65,7 @@ class IntentRun(Way):
         verdict = judged.verdict
         if verdict.room is not None:
             return Answered(Refused(judged.attempt.tx_id, list(verdict.results), record.why(verdict), verdict.room))
-        done = evaluate.refuse(judged)
+        done = evaluate.refuse(self._signer, judged)
         tx_id, results = judged.attempt.tx_id, list(verdict.results)
         result = {"code": "policy_refused", "txId": tx_id, "results": results, "status": "rejected"}
         return msgspec.structs.replace(done, step=self._step("failed", result))
@@ -80,7 +81,7 @@ class IntentRun(Way):
             raise TypeError("only a batch of calls has parts")
         key = evaluate.open_key(signer, attempt, facts)
         parts = zip(final.parts, each(judged, self._intent.tx_ids), strict=True)
-        made = [evaluate.signed(signer, one, part, key) for part, one in parts]
+        made = [evaluate.sign_one(signer, one, part, key) for part, one in parts]
         records, signed = [one for one, _ in made], [outcome for _, outcome in made]
         answer = BatchSigned(signed)
         first, step = _answering(records[0], answer), self._execution(judged, signed)
@@ -104,29 +105,33 @@ def each(judged: Judged, tx_ids: tuple[str, ...]) -> list[Judged]:
         raise TypeError("only a batch of calls has parts")
     found: list[Judged] = []
     facts, against = judged.facts, judged.against
-    for tx_id, part, one in zip(tx_ids, draft.parts, decoded.parts, strict=True):
+    worths = shares(against.worth, [one.subject for one in decoded.parts])
+    for tx_id, part, one, worth in zip(tx_ids, draft.parts, decoded.parts, worths, strict=True):
         own = msgspec.structs.replace(attempt, tx_id=tx_id, kind=EVM_TRANSACTION, draft=part)
         if found:
             # The key of the request is kept with the first.
             own = msgspec.structs.replace(own, call=msgspec.structs.replace(attempt.call, key=None))
-        charges = moved(one.subject)
+        charges, against = moves(one.subject, worth), msgspec.structs.replace(against, worth=worth)
         alerts = judged.verdict.alerts if len(found) + 1 == len(draft.parts) else ()
         verdict = msgspec.structs.replace(judged.verdict, charges=charges, alerts=alerts)
         found.append(
             msgspec.structs.replace(judged, attempt=own, decoded=one, verdict=verdict, facts=facts, against=against)
         )
-        spend = {asset: Spend(*pair) for asset, pair in _more(facts.spend, charges).items()}
+        spend = {asset: Spend(*sums) for asset, sums in _more(facts.spend, charges).items()}
         facts = msgspec.structs.replace(facts, spend=_more(facts.spend, charges))
         against = msgspec.structs.replace(against, spend={**against.spend, **spend})
     return found
 
 
-def _more(spend: Mapping[str, tuple[int, int]], charges: Mapping[str, int]) -> dict[str, tuple[int, int]]:
-    """Spend of a day and of a week with what is signed now."""
-    more = {asset: spend.get(asset, (0, 0)) for asset in charges}
-    return {**spend, **{asset: (day + charges[asset], week + charges[asset]) for asset, (day, week) in more.items()}}
+def _more(spend: Mapping[str, tuple[int, int, int]], charges: Mapping[str, int]) -> dict[str, tuple[int, int, int]]:
+    """Spend of a day, of a week and of all time with what is signed now."""
+    found = dict(spend)
+    for asset, amount in charges.items():
+        day, week, total = spend.get(asset, (0, 0, 0))
+        found[asset] = day + amount, week + amount, total + amount
+    return found
 
 
 def _answering(first: Record, answer: object) -> Record:
     """The first record of a batch, with the answer to the whole under the request's key."""
-    return msgspec.structs.replace(first, act=first.act._replace(answer=packed(answer)))
+    return msgspec.structs.replace(first, act=first.act._replace(answer=pack(answer)))

@@ -8,8 +8,8 @@ import msgspec
 from custody.kit.logs import logger
 from custody.protocol.signer.intent_words import IntentStatus
 from custody.protocol.signer.refusals import IntentAbsent, IntentTampered
-from custody.webhooks import events
-from custody.webhooks.payload import emitted
+from custody.webhooks import intent_events
+from custody.webhooks.payload import encode_events
 from custody.worker.sealing import Tampered
 from signer.intents.sealed import INTENT_MAC, Sealed
 from signer.intents.steps import NewRow, StepRow
@@ -20,14 +20,14 @@ log = logger(__name__)
 ROW_BYTES = 2_048
 _CODE_LENGTH = 64
 _READ = "SELECT *, service_now() AS now FROM intents WHERE tenant_id = $1 AND id = $2"
-EVENTS: dict[IntentStatus, type[events.IntentEvent]] = {
-    "pending": events.IntentCreated,
-    "authorized": events.IntentAuthorized,
-    "executed": events.IntentExecuted,
-    "failed": events.IntentFailed,
-    "rejected": events.IntentRejected,
-    "canceled": events.IntentCanceled,
-    "expired": events.IntentExpired,
+EVENTS: dict[IntentStatus, type[intent_events.IntentEvent]] = {
+    "pending": intent_events.IntentCreated,
+    "authorized": intent_events.IntentAuthorized,
+    "executed": intent_events.IntentExecuted,
+    "failed": intent_events.IntentFailed,
+    "rejected": intent_events.IntentRejected,
+    "canceled": intent_events.IntentCanceled,
+    "expired": intent_events.IntentExpired,
 }
 
 
@@ -36,10 +36,10 @@ async def read(signer: SigningState, connection: Any, tenant: str, intent_id: st
     row = await connection.fetchrow(_READ + " FOR UPDATE" * lock, tenant, intent_id)
     if row is None:
         raise IntentAbsent
-    return row, opened(signer, tenant, row)
+    return row, read_proven(signer, tenant, row)
 
 
-def opened(signer: SigningState, tenant: str, row: Any) -> Sealed:
+def read_proven(signer: SigningState, tenant: str, row: Any) -> Sealed:
     """Read what a row says, if it is what the signer wrote."""
     intent = Sealed.of(tenant, row)
     try:
@@ -50,7 +50,7 @@ def opened(signer: SigningState, tenant: str, row: Any) -> Sealed:
     return intent
 
 
-def sealed(signer: SigningState, intent: Sealed) -> bytes:
+def mac_of(signer: SigningState, intent: Sealed) -> bytes:
     """The MAC of an intent in this state."""
     return signer.sealer.mac(INTENT_MAC, intent.tenant, intent.content)
 
@@ -74,7 +74,7 @@ def new_row(signer: SigningState, intent: Sealed, now: datetime, reference: str 
         answer=None,
         expires_at=intent.expires_at,
         created_at=now,
-        mac=sealed(signer, intent),
+        mac=mac_of(signer, intent),
     )
 
 
@@ -97,13 +97,13 @@ def step(
         **decided,
         result=None if result is None else msgspec.json.encode(result).decode(),
         reason=reason,
-        next_mac=sealed(signer, after),
-        told=msgspec.json.encode(told(after)).decode(),
+        next_mac=mac_of(signer, after),
+        told=msgspec.json.encode(log_fields(after)).decode(),
         events=event(after, reason or _code(result)),
     )
 
 
-def told(intent: Sealed) -> dict[str, Any]:
+def log_fields(intent: Sealed) -> dict[str, Any]:
     """Name what the log is told of each step."""
     said = {"intentType": intent.type, "digest": intent.digest.hex()}
     return said if intent.agent is None else {"agentId": intent.agent, **said}
@@ -115,7 +115,7 @@ def event(intent: Sealed, why: str | None = None) -> str:
         return "[]"
     more = {"reason": why} if "reason" in kind.__struct_fields__ else {}
     said = kind(intent_id=intent.id, intent_type=intent.type, agent_id=intent.agent, status=intent.status, **more)
-    return emitted(said)
+    return encode_events(said)
 
 
 def _code(result: Any) -> str | None:

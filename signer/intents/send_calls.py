@@ -3,17 +3,17 @@
 from custody.kit import ids
 from custody.kit.answers import Answered
 from custody.protocol.signer.intents import SendCalls
-from custody.protocol.signer.orders import Proposed, Refused
+from custody.protocol.signer.outcomes import Proposed, Refused
 from custody.protocol.signer.refusals import SignerRequired
 from custody.worker.call import Call
 from custody.worker.proven import ProvenAgent
 from signer import signed_request
 from signer.context import Signer
-from signer.decide import settle
 from signer.intents.batches import Proposal
 from signer.orders.kind import Inputs
 from signer.sign_order import acting_for
 from signer.signing_attempt import SigningAttempt
+from signer.together import settle
 
 
 async def send_calls(signer: Signer, message: SendCalls, call: Call[ProvenAgent]) -> Answered[Proposed | Refused]:

@@ -12,15 +12,15 @@ from custody.chains.bitcoin.addresses import address_of
 from custody.chains.bitcoin.bounds import Bounds
 from custody.chains.bitcoin.finalise import finalise
 from custody.chains.bitcoin.keys import Root, child
+from custody.chains.bitcoin.orders import PsbtOrder
 from custody.chains.bitcoin.refusals import PsbtNoOwnInput
 from custody.chains.bitcoin.scope import parse_scope
 from custody.chains.bitcoin.scripts import script_of
 from custody.chains.bitcoin.sign import check_signatures, sign
 from custody.chains.bitcoin.spends import prove
 from custody.chains.bitcoin.types import Account, Psbt, Spend, WalletScope
-from custody.chains.orders import PsbtOrder
 from custody.chains.types import Effect
-from custody.protocol.signer.orders import PsbtReleased
+from custody.protocol.signer.outcomes import PsbtReleased
 from signer.ledger import Facts, PsbtQuestion
 from signer.orders.drafts import PsbtDraft
 from signer.orders.kind import Decoded, Final, Inputs, OrderKind, Produced, digest_of, text_of
@@ -76,7 +76,7 @@ class PsbtKind(OrderKind[PsbtOrder, PsbtDraft, PsbtDecoded, PsbtFinal, Root]):
             order=order,
             scope=scope,
             parsed=parsed,
-            bounds=inputs.chains.bitcoin_bounds[scope.network.name],
+            bounds=inputs.chains.bounds["bitcoin"][scope.network.name],
         )
 
     def effects(self, draft: PsbtDraft, facts: Facts) -> PsbtDecoded:

@@ -3,28 +3,23 @@
 from collections.abc import Mapping
 from typing import Final
 
-from custody.chains.orders import (
-    CallsOrder,
-    EvmMessageOrder,
-    EvmOrder,
-    EvmReplacement,
-    EvmTransfer,
-    PsbtOrder,
-    SolanaMessageOrder,
-    SolanaOrder,
-    TransferOrder,
-    TypedDataOrder,
-)
+from custody.chains.bitcoin.orders import PsbtOrder
+from custody.chains.evm.action_orders import CallsOrder, EvmReplacement, EvmTransfer, TransferOrder
+from custody.chains.evm.orders import EvmOrder
+from custody.chains.evm.typed_order import TypedDataOrder
+from custody.chains.message_orders import EvmMessageOrder, SolanaMessageOrder
+from custody.chains.payment_orders import EvmPaymentOrder, SolanaPaymentOrder
+from custody.chains.solana.orders import SolanaOrder
 from signer.orders.bitcoin import PSBT
 from signer.orders.evm import EVM_TRANSACTION
 from signer.orders.evm_calls import EVM_CALLS
 from signer.orders.evm_replacement import EVM_REPLACEMENT
 from signer.orders.evm_transfer import EVM_TRANSFER
-from signer.orders.kind import AnyKind
-from signer.orders.kinds import OrderKinds
+from signer.orders.kind import AnyKind, OrderKinds
 from signer.orders.message import EVM_MESSAGE, SOLANA_MESSAGE
 from signer.orders.solana import SOLANA_TRANSACTION
 from signer.orders.typed_data import TYPED_DATA
+from signer.orders.x402 import EVM_PAYMENT, SOLANA_PAYMENT
 
 _STORED: Final[Mapping[type[object], AnyKind]] = {
     EvmOrder: EVM_TRANSACTION,
@@ -33,6 +28,8 @@ _STORED: Final[Mapping[type[object], AnyKind]] = {
     PsbtOrder: PSBT,
     EvmMessageOrder: EVM_MESSAGE,
     SolanaMessageOrder: SOLANA_MESSAGE,
+    EvmPaymentOrder: EVM_PAYMENT,
+    SolanaPaymentOrder: SOLANA_PAYMENT,
 }
 # A replacement, a transfer and the calls of a batch are stored as the transactions that they are.
 _BECOME_STORED: Final[Mapping[type[object], AnyKind]] = {

@@ -1,9 +1,10 @@
 """Orders that were checked by themselves and that a second reader confirms."""
 
 from custody.chains.bitcoin.bounds import Bounds
+from custody.chains.bitcoin.orders import PsbtOrder
 from custody.chains.bitcoin.types import Psbt, WalletScope
 from custody.chains.evm.typed_data import Document
-from custody.chains.orders import PsbtOrder, TypedDataOrder
+from custody.chains.evm.typed_order import TypedDataOrder
 from signer.orders.kind import Draft
 
 

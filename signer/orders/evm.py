@@ -9,16 +9,16 @@ import msgspec
 from custody.chains.evm import calldata
 from custody.chains.evm.address import checksum, parse_address
 from custody.chains.evm.family import EVM_NATIVE
+from custody.chains.evm.orders import EvmOrder, EvmPrepared
 from custody.chains.evm.signed import read as read_signed
 from custody.chains.evm.transaction import BadTransaction, EvmTransaction, ValueOutOfRange
 from custody.chains.evm.transaction import sign as sign_evm
 from custody.chains.families import caip2
 from custody.chains.family import Chain
-from custody.chains.orders import EvmOrder, EvmPrepared
 from custody.chains.table import ChainTable
 from custody.chains.types import Effect, Subject
 from custody.kit.shapes import MAX_UINT256
-from custody.protocol.signer.refusals import (
+from custody.protocol.signer.order_refusals import (
     FeeAboveCap,
     FeeTooLow,
     GasLimitTooLow,
@@ -91,11 +91,11 @@ class EvmTransactionKind(OrderKind[EvmOrder, EvmDraft, EvmDecoded, EvmFinal, coi
     def check(self, order: EvmOrder, inputs: Inputs) -> EvmDraft:
         """Chain known, numbers in range, the caller's own fees below the caps."""
         prepared = inputs.prepared if isinstance(inputs.prepared, EvmPrepared) else None
-        return checked(order, prepared, inputs.chains)
+        return check(order, prepared, inputs.chains)
 
     def effects(self, draft: EvmDraft, facts: Facts) -> EvmDecoded:
         """Decode what the call does, and what it may cost at most."""
-        return decoded(draft, facts, _fees(draft))
+        return decode(draft, facts, _fees(draft))
 
     def finish(self, draft: EvmDraft, decoded: EvmDecoded, facts: Facts) -> EvmFinal:
         """Choose the nonce."""
@@ -105,7 +105,7 @@ class EvmTransactionKind(OrderKind[EvmOrder, EvmDraft, EvmDecoded, EvmFinal, coi
 
     def sign(self, final: EvmFinal, key: coincurve.PrivateKey) -> Produced:
         """Encode and sign."""
-        return signed(final, key)
+        return sign(final, key)
 
     def signed_effects(self, row: Mapping[str, Any], address: str) -> tuple[Effect, ...]:
         """Read the signed bytes."""
@@ -118,7 +118,7 @@ EVM_TRANSACTION = EvmTransactionKind()
 # The steps that a transaction has in common with its replacement.
 
 
-def checked(order: EvmOrder, prepared: EvmPrepared | None, chains: ChainTable, replaces: str | None = None) -> EvmDraft:
+def check(order: EvmOrder, prepared: EvmPrepared | None, chains: ChainTable, replaces: str | None = None) -> EvmDraft:
     """An order whose chain is known, whose numbers are in range, and whose own fees are below the caps."""
     chain = chain_of(chains, order.chain_id, "evm")
     # The order keeps the chain's id: a later change of the active chain must not change what a person approves.
@@ -153,7 +153,7 @@ def checked(order: EvmOrder, prepared: EvmPrepared | None, chains: ChainTable, r
     )
 
 
-def decoded(draft: EvmDraft, facts: Facts, fees: Fees) -> EvmDecoded:
+def decode(draft: EvmDraft, facts: Facts, fees: Fees) -> EvmDecoded:
     """Decode what the call does to this wallet, with the fee as one of its effects."""
     us, chain = facts.address.lower(), draft.chain
     effects, calls = calldata.decode(draft.to, draft.amount, draft.calldata, chain.id, us)
@@ -185,7 +185,7 @@ def final(draft: EvmDraft, fees: Fees, nonce: int, *, legacy: bool) -> EvmFinal:
     return EvmFinal(nonce=nonce, transaction=transaction)
 
 
-def signed(final: EvmFinal, key: coincurve.PrivateKey) -> Produced:
+def sign(final: EvmFinal, key: coincurve.PrivateKey) -> Produced:
     """The signed bytes and their transaction hash."""
     made = sign_evm(final.transaction, key)
     return Produced(made.hash, made.hash, made.raw)

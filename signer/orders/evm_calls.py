@@ -9,10 +9,12 @@ from typing import Any
 import coincurve
 import msgspec
 
+from custody.chains.actions import WalletAction
 from custody.chains.evm import calls
+from custody.chains.evm.action_orders import CallsOrder, CallsPrepared
 from custody.chains.evm.family import EVM_NATIVE
+from custody.chains.evm.orders import EvmPrepared
 from custody.chains.families import caip2
-from custody.chains.orders import CallsOrder, CallsPrepared, EvmPrepared, WalletAction
 from custody.chains.types import Effect, Subject
 from custody.intents import payloads
 from custody.protocol.signer.refusals import NonceOpen, UnsupportedChain
@@ -68,7 +70,7 @@ class EvmCallsKind(OrderKind[CallsOrder, CallsDraft, CallsDecoded, CallsFinal, c
             raise UnsupportedChain(f"Calls are sent on EVM chains, and {chain.name} ({chain.id}) is none.")
         prepared = _prepared_parts(inputs, len(order.calls))
         transactions = calls.transactions(order)
-        parts = tuple(evm.checked(one, node, inputs.chains) for one, node in zip(transactions, prepared, strict=True))
+        parts = tuple(evm.check(one, node, inputs.chains) for one, node in zip(transactions, prepared, strict=True))
         first = parts[0]
         order = msgspec.structs.replace(order, chain_id=first.order.chain_id)
         text = payloads.text_of("wallet_action", order)

@@ -10,10 +10,12 @@ from typing import Any
 import coincurve
 import msgspec
 
+from custody.chains.evm.action_orders import EvmReplacement
+from custody.chains.evm.orders import EvmPrepared
 from custody.chains.evm.transaction import EvmTransaction
-from custody.chains.orders import EvmPrepared, EvmReplacement
 from custody.chains.types import Effect
-from custody.protocol.signer.refusals import AlreadyReplaced, FeeAboveCap, FeeTooLow, TransactionFinal
+from custody.protocol.signer.order_refusals import FeeAboveCap, FeeTooLow
+from custody.protocol.signer.refusals import AlreadyReplaced, TransactionFinal
 from custody.worker.sealing import Tampered
 from signer.ledger import Facts
 from signer.orders.evm import (
@@ -21,12 +23,12 @@ from signer.orders.evm import (
     EvmDraft,
     EvmFinal,
     Fees,
+    check,
     check_tip,
-    checked,
-    decoded,
+    decode,
     final,
     need_node,
-    signed,
+    sign,
     signed_effects,
 )
 from signer.orders.kind import Inputs, OrderKind, Produced, Replaced
@@ -52,14 +54,14 @@ class EvmReplacementKind(OrderKind[EvmReplacement, ReplacementDraft, EvmDecoded,
         if replaced is None:
             raise Tampered
         prepared = inputs.prepared if isinstance(inputs.prepared, EvmPrepared) else None
-        draft = checked(order, prepared, inputs.chains, replaces=replaced.tx_id)
+        draft = check(order, prepared, inputs.chains, replaces=replaced.tx_id)
         _check_same(replaced.transaction, draft)
         return ReplacementDraft(**msgspec.structs.asdict(draft), replaced=replaced)
 
     def effects(self, draft: ReplacementDraft, facts: Facts) -> EvmDecoded:
         """Decode what the payment does, at the raised fees."""
         _check_replaceable(draft.replaced, facts)
-        return decoded(draft, facts, _raised_fees(draft))
+        return decode(draft, facts, _raised_fees(draft))
 
     def finish(self, draft: ReplacementDraft, decoded: EvmDecoded, facts: Facts) -> EvmFinal:
         """Take the nonce of what is replaced."""
@@ -70,7 +72,7 @@ class EvmReplacementKind(OrderKind[EvmReplacement, ReplacementDraft, EvmDecoded,
 
     def sign(self, final: EvmFinal, key: coincurve.PrivateKey) -> Produced:
         """Encode and sign."""
-        return signed(final, key)
+        return sign(final, key)
 
     def signed_effects(self, row: Mapping[str, Any], address: str) -> tuple[Effect, ...]:
         """Read the signed bytes."""
@@ -104,15 +106,15 @@ def _raised_fees(draft: ReplacementDraft) -> Fees:
     cap = min(chain.max_fee_per_gas, chain.max_fee_per_transaction // gas_limit)
     asked = order.max_priority_fee_per_gas
     suggested = max(node.max_fee if node else 0, floor, int(asked or 0))
-    max_fee = raised("maxFeePerGas", before.max_fee, order.max_fee_per_gas, suggested, cap)
+    max_fee = raise_fee("maxFeePerGas", before.max_fee, order.max_fee_per_gas, suggested, cap)
     check_tip(order, chain, legacy=before.legacy)
     if before.legacy:
         return Fees(gas_limit, max_fee, 0)
     tip, tip_cap = max(node.priority_fee if node else 0, floor), min(chain.max_priority_fee_per_gas, max_fee)
-    return Fees(gas_limit, max_fee, raised("maxPriorityFeePerGas", before.priority_fee, asked, tip, tip_cap))
+    return Fees(gas_limit, max_fee, raise_fee("maxPriorityFeePerGas", before.priority_fee, asked, tip, tip_cap))
 
 
-def raised(name: str, before: int, asked: str | None, suggested: int, cap: int) -> int:
+def raise_fee(name: str, before: int, asked: str | None, suggested: int, cap: int) -> int:
     """A fee that nodes take in place of `before`: the caller's, or the larger of the suggested one and 9/8 of it."""
     least = max(-(-before * 11 // 10), before + 1)
     if asked is not None:

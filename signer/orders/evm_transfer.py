@@ -9,8 +9,9 @@ from typing import Any
 import coincurve
 import msgspec
 
+from custody.chains.evm.action_orders import EvmTransfer, TransferOrder
+from custody.chains.evm.orders import EvmPrepared
 from custody.chains.evm.transfers import BadToken, transaction
-from custody.chains.orders import EvmPrepared, EvmTransfer, TransferOrder
 from custody.chains.types import Effect
 from custody.protocol.signer.refusals import UnsupportedChain
 from custody.worker.sealing import Tampered
@@ -36,7 +37,7 @@ class EvmTransferKind(OrderKind[TransferOrder | EvmTransfer, EvmDraft, EvmDecode
         if chain is not None and chain.family != "evm":
             raise UnsupportedChain(f"Transfers are made on EVM chains, and {chain.name} ({chain.id}) is none.")
         prepared = inputs.prepared if isinstance(inputs.prepared, EvmPrepared) else None
-        draft = evm.checked(transfer, prepared, inputs.chains)
+        draft = evm.check(transfer, prepared, inputs.chains)
         return msgspec.structs.replace(draft, action=transfer.action)
 
     def effects(self, draft: EvmDraft, facts: Facts) -> EvmDecoded:
@@ -54,7 +55,7 @@ class EvmTransferKind(OrderKind[TransferOrder | EvmTransfer, EvmDraft, EvmDecode
 
     def sign(self, final: EvmFinal, key: coincurve.PrivateKey) -> Produced:
         """Encode and sign."""
-        return evm.signed(final, key)
+        return evm.sign(final, key)
 
     def signed_effects(self, row: Mapping[str, Any], address: str) -> tuple[Effect, ...]:
         """Read the signed bytes."""

@@ -7,19 +7,19 @@
 import asyncio
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import msgspec
 
+from custody.chains import families
+from custody.chains.actions import WalletAction
 from custody.chains.evm.transaction import EvmTransaction
-from custody.chains.families import FAMILIES
 from custody.chains.family import Chain
-from custody.chains.orders import Prepared, WalletAction
 from custody.chains.table import ChainTable
 from custody.chains.types import Effect, Subject
-from custody.protocol.signer.orders import PsbtReleased
-from custody.protocol.signer.refusals import UnknownChain
+from custody.protocol.signer.order_refusals import UnknownChain
+from custody.protocol.signer.outcomes import PaymentReleased, PsbtReleased
 from signer.ledger import Facts, PsbtQuestion, Slot
 from signer.wallets.keys import WalletKeys
 
@@ -40,11 +40,16 @@ class Inputs(msgspec.Struct, frozen=True):
     """All that an order is checked with: the chains, what a node suggested, and what is known of its past."""
 
     chains: ChainTable
-    prepared: Prepared | None = None
+    # Each kind takes its own.
+    prepared: msgspec.Struct | None = None
     approving: bool = False
     replaced: Replaced | None = None
     # Whether a person may let calls of a batch pass that no rule lists.
     unsafe_calls: bool = False
+    # Bytes that are this order's alone, and the same each time.
+    unique: bytes = bytes(32)
+    # Of a payment by a route: what that lets be paid.
+    limits: msgspec.Struct | None = None
 
 
 class NonceRequest(msgspec.Struct, frozen=True):
@@ -73,6 +78,8 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
     psbt: PsbtQuestion | None = None
     # Of an order that is a wallet action: what was asked for. Its reference makes it once.
     action: WalletAction | None = None
+    # The second from which on nobody can use what it signs; an order that is signed afresh has none.
+    ends: int | None = None
     # How many transactions it becomes.
     orders: int = 1
 
@@ -104,6 +111,7 @@ class Produced(msgspec.Struct, frozen=True):
     signature: str
     raw: bytes | None
     psbt: PsbtReleased | None = None
+    payment: PaymentReleased | None = None
 
 
 class SecondReader[Checked: Draft](ABC):
@@ -168,6 +176,25 @@ class OrderKind[Order, Checked: Draft, Read: Decoded, Fixed: Final, Key](Protoco
 type AnyKind = OrderKind[Any, Any, Any, Any, Any]
 
 
+class OrderKinds:
+    """The kind of each order, by the class of the order and by the name under which it is stored.
+
+    `stored` lists the orders that are stored as they are; the others become one of these.
+    """
+
+    def __init__(self, kinds: Mapping[type[object], AnyKind], stored: Sequence[type[object]]) -> None:
+        self.by_order = dict(kinds)
+        self._by_name = {kinds[order].name: kinds[order] for order in stored}
+
+    def of(self, order: object) -> AnyKind:
+        """The kind of an order that was decoded."""
+        return self.by_order[type(order)]
+
+    def of_name(self, name: str) -> AnyKind:
+        """The kind of an order that is stored."""
+        return self._by_name[name]
+
+
 def taken_over(draft: Draft, slot: Slot | None) -> Slot | None:
     """The slot that an order may take although another order has it: an open one, or the one it replaces."""
     if slot is None or draft.nonce is None or slot.state == "seen":
@@ -181,9 +208,8 @@ def chain_of(chains: ChainTable, chain_id: int | None, family: str) -> Chain:
     if chain is None or chain.family != family:
         named = chain_id if chain_id is not None else chains.active.id
         known = ", ".join(str(one.id) for one in chains.all_of(family))
-        raise UnknownChain(
-            f"Chain {named} is no {FAMILIES[family].title} chain of this deployment; chainId may be {known or 'none'}."
-        )
+        title = families.of_name(family).title
+        raise UnknownChain(f"Chain {named} is no {title} chain of this deployment; chainId may be {known or 'none'}.")
     return chain
 
 

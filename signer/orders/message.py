@@ -13,9 +13,9 @@ from custody.chains.evm.personal_message import digest, recover
 from custody.chains.evm.signature import SignatureWrong, sign_digest
 from custody.chains.families import caip2
 from custody.chains.message_effects import read_order, subject_of
+from custody.chains.message_orders import EvmMessageOrder, MessageOrder, SolanaMessageOrder
 from custody.chains.message_reading import BadMessage
 from custody.chains.messages import Message
-from custody.chains.orders import EvmMessageOrder, MessageOrder, SolanaMessageOrder
 from custody.chains.table import ChainTable
 from custody.chains.types import Effect
 from custody.worker.sealing import Tampered

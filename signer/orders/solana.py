@@ -10,11 +10,11 @@ from solders.pubkey import Pubkey
 
 from custody.chains.families import caip2
 from custody.chains.family import Chain
-from custody.chains.orders import SolanaOrder, SolanaPrepared
 from custody.chains.solana import effects as solana_effects
 from custody.chains.solana import message as solana_message
 from custody.chains.solana import sign as solana_sign
 from custody.chains.solana.message import SolanaTransaction
+from custody.chains.solana.orders import SolanaOrder, SolanaPrepared
 from custody.chains.types import Effect
 from custody.protocol.signer.refusals import ApprovalStale
 from custody.worker.sealing import Tampered

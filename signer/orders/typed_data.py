@@ -6,10 +6,10 @@ from typing import Any
 import coincurve
 import msgspec
 
-from custody.chains.evm import typed_data, typed_effects
+from custody.chains.evm import typed_data, typed_deadlines, typed_effects
 from custody.chains.evm.address import address_of, checksum
 from custody.chains.evm.signature import sign_digest
-from custody.chains.orders import TypedDataOrder
+from custody.chains.evm.typed_order import TypedDataOrder
 from custody.chains.types import Effect
 from custody.worker.sealing import Tampered
 from signer.ledger import Facts
@@ -50,6 +50,7 @@ class TypedDataKind(OrderKind[TypedDataOrder, TypedDataDraft, Decoded, TypedData
             order=order,
             document=document,
             signable=typed_data.digest_of(document),
+            ends=typed_deadlines.ends_at(document),
         )
 
     def effects(self, draft: TypedDataDraft, facts: Facts) -> Decoded:

@@ -10,13 +10,9 @@ from custody.worker.call import Call
 from custody.worker.proven import ProvenPlatform
 from signer import audit_log
 from signer.context import Signer
-from signer.rollback_journal import SETS, Sealed
+from signer.rollback_journal import SETS, VERSIONS, Sealed
 
 _SCOPE = "SELECT set_config('custody.tenant', $1, true)"
-_VERSIONS = (
-    "SELECT id, incarnation::text, policy_version AS policies, authority_version AS authority FROM agents "
-    "WHERE tenant_id = $1 AND id = ANY ($2)"
-)
 # As many as an audit row can name and a person can read.
 _TOLD = 50
 
@@ -50,13 +46,13 @@ async def accept(signer: Signer, message: AcceptRestore, call: Call[ProvenPlatfo
 
 
 async def _older(signer: Signer, of: Sealed) -> dict[tuple[str, str, str], tuple[int, int]]:
-    """Every agent whose set is older than this signer has seen: the version it has now, and the one seen."""
+    """Every agent or policy set that is older than this signer has seen: the version it has now, and the one seen."""
     found: dict[tuple[str, str, str], tuple[int, int]] = {}
     for tenant, agents in signer.policies.heads.by_tenant(of).items():
         async with signer.pool.acquire() as connection, connection.transaction():
             await connection.execute(_SCOPE, tenant)
-            for row in await connection.fetch(_VERSIONS, tenant, sorted({agent for agent, _ in agents})):
+            for row in await connection.fetch(VERSIONS[of], tenant, sorted({agent for agent, _ in agents})):
                 seen = agents.get((row["id"], row["incarnation"]), 0)
-                if row[of] < seen:
-                    found[(tenant, row["id"], row["incarnation"])] = (row[of], seen)
+                if row["version"] < seen:
+                    found[(tenant, row["id"], row["incarnation"])] = (row["version"], seen)
     return found

@@ -16,13 +16,18 @@ from signer import statement_keys
 from signer.authority_seals import AUTHORITY_MAC, content_of_set
 from signer.bitcoin_seals import ACCOUNT_MAC, account_content
 from signer.broken_quorums import QUORUM_BREAK_MAC, break_content
-from signer.credentials import ROUTE_MAC, place
+from signer.credentials import REFRESH, ROUTE_MAC, place, place_of_refresh
 from signer.imports import PRIVATE_HALF, place_of
 from signer.intents.sealed import INTENT_MAC
 from signer.intents.sealed import Sealed as Intent
+from signer.payment_routes import PAYMENT_ROUTE_MAC
 from signer.policies import POLICY_MAC, content_of_stored
-from signer.record import APPROVAL_MAC, approval_content
+from signer.recipients import RECIPIENT_MAC
+from signer.recipients import content as recipient_content
+from signer.set_seals import SET_MAC
+from signer.set_seals import content as content_of_policy_set
 from signer.signers import CREDENTIAL, credential_place
+from signer.statements import APPROVAL_MAC, approval_content, times_of
 from signer.votes import APPROVER_KEY_MAC, key_content
 from signer.wallets.built_in import KEYS, address_of
 
@@ -30,7 +35,7 @@ from signer.wallets.built_in import KEYS, address_of
 PURPOSES: dict[str, tuple[str, ...]] = {
     "agent": tuple(KEYS),
     "token_key": ("token-key", *(f"{use}-key" for use in statement_keys.USES)),
-    "secret": ("secret",),
+    "secret": ("secret", REFRESH),
     "signer": (CREDENTIAL,),
     "import_session": (PRIVATE_HALF,),
 }
@@ -57,6 +62,8 @@ def context_of(row: Row) -> Context:
     if kind == "secret":
         if row["version"] is None:
             raise Tampered
+        if row["purpose"] == REFRESH:
+            return place_of_refresh(row["tenant_id"], row["owner"], row["version"])
         return place(row["tenant_id"], row["owner"], row["version"], row["expires_at"])
     return Context(row["tenant_id"], kind, row["owner"], row["purpose"], detail)
 
@@ -125,6 +132,14 @@ KINDS: tuple[Sealed | Maced, ...] = (
         ),
     ),
     Maced(
+        table="policy_sets",
+        what="policy sets",
+        keys=(("tenant_id", "text"), ("id", "text")),
+        columns="t.version, t.rules",
+        purpose=SET_MAC,
+        content=lambda row: content_of_policy_set(row["tenant_id"], row["id"], row["version"], row["rules"]),
+    ),
+    Maced(
         table="authority_heads",
         what="sets of signers",
         keys=(("tenant_id", "text"), ("agent_id", "text")),
@@ -139,7 +154,7 @@ KINDS: tuple[Sealed | Maced, ...] = (
         table="approvals",
         what="queued orders",
         keys=(("tenant_id", "text"), ("id", "uuid")),
-        columns="t.agent_id, t.tx_id, t.digest, o.incarnation, o.authorization_text",
+        columns="t.agent_id, t.tx_id, t.digest, o.incarnation, o.authorization_text, t.waits_since, t.release_at",
         joins="JOIN transactions o ON o.tenant_id = t.tenant_id AND o.id = t.tx_id",
         purpose=APPROVAL_MAC,
         content=lambda row: approval_content(
@@ -150,6 +165,17 @@ KINDS: tuple[Sealed | Maced, ...] = (
             str(row["id"]),
             row["digest"],
             row["authorization_text"],
+            times_of(row),
+        ),
+    ),
+    Maced(
+        table="recipients",
+        what="recipients that a person let an agent reach",
+        keys=(("tenant_id", "text"), ("agent_id", "text"), ("incarnation", "uuid"), ("kind", "text"), ("name", "text")),
+        columns="t.noted_at",
+        purpose=RECIPIENT_MAC,
+        content=lambda row: recipient_content(
+            row["tenant_id"], row["agent_id"], str(row["incarnation"]), row["kind"], row["name"]
         ),
     ),
     Maced(
@@ -211,5 +237,13 @@ KINDS: tuple[Sealed | Maced, ...] = (
         columns="t.secret_id, t.fields",
         purpose=ROUTE_MAC,
         content=lambda row: fields(row["tenant_id"], str(row["id"]), str(row["secret_id"] or ""), row["fields"]),
+    ),
+    Maced(
+        table="payment_routes",
+        what="payment routes",
+        keys=(("tenant_id", "text"), ("id", "uuid")),
+        columns="t.fields",
+        purpose=PAYMENT_ROUTE_MAC,
+        content=lambda row: fields(row["tenant_id"], str(row["id"]), row["fields"]),
     ),
 )

@@ -8,7 +8,7 @@ import pytest
 
 from ops import places
 from tests.audit.sealed import Log
-from tests.fixtures.deployments import database_apart, deployed
+from tests.fixtures.deployments import database_apart, deploy
 from tests.fixtures.server import Service
 
 
@@ -22,7 +22,7 @@ def checkpoint_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def apart(postgres_home: places.Home, worker_id: str, checkpoint_file: Path) -> Iterator[Service]:
     """Signer and api on a database of their own."""
     database = database_apart(postgres_home, f"{worker_id}_audit")
-    with deployed(database, SERVICE_CHECKPOINT_FILE=str(checkpoint_file)) as service:
+    with deploy(database, SERVICE_CHECKPOINT_FILE=str(checkpoint_file)) as service:
         yield service
 
 

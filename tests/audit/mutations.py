@@ -60,7 +60,7 @@ def delete(chance: random.Random, size: int) -> Mutation:
         # The later ones close the gap.
         statements += [
             f"DELETE FROM audit_leaves WHERE tenant_id = $1 AND log_index = {place}",
-            *_moved(place, -1),
+            *_move(place, -1),
         ]
     return Mutation("delete", f"row {place}", tuple(statements))
 
@@ -73,7 +73,7 @@ def insert(chance: random.Random, size: int) -> Mutation:
         f"WHERE tenant_id = $1 AND log_index = {source if source < place else source + 1}"
     )
     return Mutation(
-        "insert", f"a row like {source} at {place}", (_copy_of(source, "seq + 1000000000"), *_moved(place - 1, 1), leaf)
+        "insert", f"a row like {source} at {place}", (_copy_of(source, "seq + 1000000000"), *_move(place - 1, 1), leaf)
     )
 
 
@@ -111,7 +111,7 @@ def truncate(chance: random.Random, size: int) -> Mutation:
 KINDS: tuple[Callable[[random.Random, int], Mutation], ...] = (change, delete, insert, swap, truncate)
 
 
-async def found(log: Log, copy: Copy, mutation: Mutation) -> str | None:
+async def finding_on(log: Log, copy: Copy, mutation: Mutation) -> str | None:
     """Return the finding of `verify` in the export of the changed log, or None; the log is put back."""
     await behind_its_back(log, *mutation.statements)
     try:
@@ -135,7 +135,7 @@ def _copy_of(place: int, seq: str) -> str:
     )
 
 
-def _moved(behind: int, by: int) -> tuple[str, str]:
+def _move(behind: int, by: int) -> tuple[str, str]:
     """All leaves behind one move; in two steps, for no two may have one place in between."""
     far = 1_000_000
     return (

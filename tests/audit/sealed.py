@@ -15,7 +15,7 @@ from tests.fixtures.deployments import owner_of
 from tests.fixtures.people import Person, member
 from tests.fixtures.postgres import Database
 from tests.fixtures.server import Service
-from tests.fixtures.signer_socket import greeted
+from tests.fixtures.signer_socket import greet
 
 TABLES = ("audit", "audit_leaves", "audit_nodes", "audit_spans", "audit_checkpoints", "audit_unsealed")
 # A row that no one may write any more, of tenant $1.
@@ -78,7 +78,7 @@ class Log:
 
 def seal(service: Service) -> dict[str, Any]:
     """Everything that waits gets its place."""
-    with greeted(service, "scheduler") as wire:
+    with greet(service, "scheduler") as wire:
         while True:
             outcome = wire.ask("SealCheckpoint")
             assert outcome["type"] == "Done", outcome
@@ -137,7 +137,7 @@ class Copy:
                     )
 
 
-def verified(folder: Path, content: bytes, jwks: bytes | None, *more: str) -> tuple[int, str]:
+def verify_export(folder: Path, content: bytes, jwks: bytes | None, *more: str) -> tuple[int, str]:
     """`custody audit verify` in a process of its own: its exit status and what it says."""
     (folder / "export.ndjson").write_bytes(content)
     words = [str(folder / "export.ndjson")]
@@ -166,6 +166,6 @@ def lines(content: bytes) -> list[bytes]:
     return content.splitlines(keepends=True)
 
 
-def joined(parts: Iterable[bytes]) -> bytes:
+def join_lines(parts: Iterable[bytes]) -> bytes:
     """An export of these lines."""
     return b"".join(parts)

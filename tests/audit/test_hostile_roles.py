@@ -1,7 +1,7 @@
 """An attacker in a process has its database role, and SQL at will: what it can do then is what the page says.
 
 Statements are made from the catalogue: every function that the role may call, with each argument in turn hostile, and
-every table that it may write. docs/database-roles.md.
+every table that it may write. docs/database.md.
 """
 
 import re
@@ -13,10 +13,10 @@ import asyncpg
 import pytest
 
 from tests.audit.sealed import Log
-from tests.audit.test_sealing import stopped, waiting
+from tests.audit.test_sealing import stopped_logs, waiting
 from tests.fixtures.deployments import owner_of
 
-PAGE = Path(__file__).parents[2].joinpath("docs/database-roles.md").read_text()
+PAGE = Path(__file__).parents[2].joinpath("docs/database.md").read_text()
 # What the signer may call and write is most of what there is; what it must not is in tests/stores/test_roles.py.
 ROLES = ("api", "scheduler", "proxy")
 
@@ -98,7 +98,7 @@ async def test_a_role_with_sql_at_will_does_what_the_page_says_and_harms_no_log(
     attacker = await asyncpg.connect(log.service.database.urls[role])
     try:
         await attacker.execute("SELECT set_config('custody.tenant', $1, false)", log.tenant.id)
-        taken = [await _tried(attacker, one) for one in await _statements(owner, role, log.tenant.id)]
+        taken = [await _try(attacker, one) for one in await _statements(owner, role, log.tenant.id)]
     finally:
         await attacker.close()
 
@@ -171,13 +171,13 @@ async def test_a_lock_that_a_role_holds_keeps_one_log_waiting_and_no_other(log: 
         await attacker.close()
     log.seal()
 
-    assert (await waiting(log), log.tenant.id in stopped(log.service)) == (0, False)
+    assert (await waiting(log), log.tenant.id in stopped_logs(log.service)) == (0, False)
 
 
 async def _nobody_is_harmed(log: Log) -> None:
     log.act()
     log.seal()
-    assert (await waiting(log), log.tenant.id in stopped(log.service)) == (0, False)
+    assert (await waiting(log), log.tenant.id in stopped_logs(log.service)) == (0, False)
     path = f"/tenants/{log.tenant.id}"
     for address in ("/audit/events?limit=200", "/audit/export?format=csv", f"{path}/idempotency-metrics", "/ready"):
         answer = log.owner.get(address)
@@ -233,7 +233,7 @@ async def _writes(owner: asyncpg.Connection, table: str, tenant: str) -> list[st
     return found
 
 
-async def _tried(attacker: asyncpg.Connection, statement: str) -> str | None:
+async def _try(attacker: asyncpg.Connection, statement: str) -> str | None:
     """None where the database took it, else the state that it answered."""
     try:
         await attacker.fetch(statement)
@@ -264,5 +264,5 @@ async def _with_a_tenant(owner: asyncpg.Connection, role: str) -> list[str]:
 
 def _on_the_page(role: str, what: str) -> set[str]:
     line = re.search(rf"^\| {role} {what} \|([^|\n]*)\|$", PAGE, re.MULTILINE)
-    assert line is not None, f"docs/database-roles.md has no line `{role} {what}`"
+    assert line is not None, f"docs/database.md has no line `{role} {what}`"
     return set(re.findall(r"`(\w+)`", line[1]))

@@ -9,9 +9,9 @@ import msgspec
 
 from api.areas.audit import store
 from custody.audit import columns, verify
-from tests.audit.sealed import ODD_ROW, Log, as_before_there_were_bounds, lines, verified
-from tests.audit.test_sealing import places, stopped, waiting
-from tests.fixtures.signer_socket import greeted
+from tests.audit.sealed import ODD_ROW, Log, as_before_there_were_bounds, lines, verify_export
+from tests.audit.test_sealing import places, stopped_logs, waiting
+from tests.fixtures.signer_socket import greet
 
 TIMES = {
     "infinity": "'infinity'",
@@ -53,7 +53,7 @@ async def test_odd_rows_are_sealed_shown_and_proven(log: Log, tmp_path: Path) ->
 
     log.seal()
     assert await waiting(log) == 0
-    assert log.tenant.id not in stopped(log.service)
+    assert log.tenant.id not in stopped_logs(log.service)
     assert {waits for _, waits in await places(log)} == {False}
     # A search shows each, and says which of its fields is none; the others are as ever.
     answer = log.owner.get("/audit/events", params={"limit": 200})
@@ -79,7 +79,7 @@ async def test_odd_rows_are_sealed_shown_and_proven(log: Log, tmp_path: Path) ->
     content = log.export()
     raw = [line for line in lines(content) if line.startswith(b'{"type":"raw_row"')]
     assert len(raw) == len(TIMES) + len(WORDS) + 1
-    status, said = verified(tmp_path, content, log.jwks)
+    status, said = verify_export(tmp_path, content, log.jwks)
     assert (status, "unreadable  7, shown as raw text" in said) == (0, True), said
     assert log.problem(log.export(action="proxy.request", cursor="9")) is None
 
@@ -116,7 +116,7 @@ async def test_a_long_row_of_before_is_told_by_its_hash_alone(log: Log, tmp_path
     )
 
     content = log.export()
-    status, said = verified(tmp_path, content, log.jwks)
+    status, said = verify_export(tmp_path, content, log.jwks)
 
     assert len(content) < 20_000
     assert (status, "NOT SHOWN   1" in said) == (2, True), said
@@ -135,7 +135,7 @@ async def test_batches_and_files_are_bounded_in_bytes(log: Log) -> None:
     before = len(await places(log))
     await as_before_there_were_bounds(log.service.database, log.tenant, _FULL)
 
-    with greeted(log.service, "scheduler") as wire:
+    with greet(log.service, "scheduler") as wire:
         first = wire.ask("SealCheckpoint")["data"]["sealed"]
     log.seal()
 

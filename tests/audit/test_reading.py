@@ -53,7 +53,7 @@ async def test_searches_of_two_tenants_that_hang_leave_the_others_their_connecti
 async def test_a_tenant_has_one_turn_and_the_next_tenant_is_not_behind_its_queue(pool: db.Pool) -> None:
     share, searched, began = TenantSemaphore(), [], asyncio.Event()
 
-    async def held(tenant: str, until: asyncio.Event) -> None:
+    async def hold(tenant: str, until: asyncio.Event) -> None:
         async with reading(pool, share, tenant):
             searched.append(tenant)
             began.set()
@@ -62,10 +62,10 @@ async def test_a_tenant_has_one_turn_and_the_next_tenant_is_not_behind_its_queue
     end = asyncio.Event()
     async with asyncio.TaskGroup() as tasks:
         for _ in range(MAX_WAITING + 1):
-            tasks.create_task(held("greedy", end))
+            tasks.create_task(hold("greedy", end))
         await began.wait()
         with pytest.raises(SearchingAlready):
-            await held("greedy", end)
+            await hold("greedy", end)
         async with reading(pool, share, "modest"):
             assert searched == ["greedy"]
         end.set()

@@ -9,15 +9,15 @@ from typing import Any
 import asyncpg
 import pytest
 
-from custody.audit.checkpoint import opened
+from custody.audit.checkpoint import open_note
 from custody.audit.tree import root
 from ops import doctor_audit
 from ops.settings import load
-from tests.audit.mutations import KINDS, found
+from tests.audit.mutations import KINDS, finding_on
 from tests.audit.sealed import Copy, Log, behind_its_back, command, seal
 from tests.fixtures.deployments import owner_of
 from tests.fixtures.server import Service
-from tests.fixtures.signer_socket import greeted
+from tests.fixtures.signer_socket import greet
 
 
 async def places(log: Log) -> list[tuple[int, bool]]:
@@ -72,7 +72,7 @@ async def test_sealed_rows_that_were_changed_are_found(log: Log, kind: object) -
     came_to = {}
     for _ in range(4):
         mutation = kind(chance, size)  # type: ignore[operator]
-        came_to[mutation.said] = await found(log, copy, mutation)
+        came_to[mutation.said] = await finding_on(log, copy, mutation)
 
     assert {said for said, problem in came_to.items() if problem is None} == set()
     assert log.problem(log.export()) is None
@@ -100,14 +100,14 @@ async def test_an_older_database_is_sealed_no_more_and_everybody_is_told(log: Lo
     log.act()
 
     assert log.seal()["stopped"] > 0
-    assert log.tenant.id in stopped(log.service)
+    assert log.tenant.id in stopped_logs(log.service)
     assert f'"log":"{log.tenant.id}"' in log.service.logs().replace(" ", "")
     # After a restart even before anything of it waits.
     await behind_its_back(log, "DELETE FROM audit_unsealed WHERE tenant_id = $1")
     log.service.kill("signer")
     log.service.start("signer")
     log.seal()
-    assert log.tenant.id in stopped(log.service)
+    assert log.tenant.id in stopped_logs(log.service)
     assert log.agent.sign().json()["data"]["code"] == "database_rolled_back"
     # Others go on, and so does this one once it is what it was.
     with closing(Log(log.service, acts=1)) as other:
@@ -116,7 +116,7 @@ async def test_an_older_database_is_sealed_no_more_and_everybody_is_told(log: Lo
     log.seal()
     log.act()
     log.seal()
-    assert log.tenant.id not in stopped(log.service)
+    assert log.tenant.id not in stopped_logs(log.service)
     assert log.problem(log.export()) is None
 
 
@@ -134,7 +134,7 @@ async def test_a_log_that_is_as_long_but_another_is_sealed_no_more(log: Log) -> 
     log.act()
     log.seal()
 
-    assert log.tenant.id in stopped(log.service)
+    assert log.tenant.id in stopped_logs(log.service)
 
 
 @pytest.mark.parametrize(
@@ -156,12 +156,12 @@ async def test_a_log_that_cannot_be_sealed_holds_up_no_other(log: Log, harm: str
 
         assert first.seal()["stopped"] > 0
         assert await waiting(later) == 0
-        assert first.tenant.id in stopped(log.service)
-        assert later.tenant.id not in stopped(log.service)
+        assert first.tenant.id in stopped_logs(log.service)
+        assert later.tenant.id not in stopped_logs(log.service)
         await good.put_back(first)
         first.act()
         first.seal()
-        assert (await waiting(first), first.tenant.id in stopped(log.service)) == (0, False)
+        assert (await waiting(first), first.tenant.id in stopped_logs(log.service)) == (0, False)
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,7 @@ async def test_a_log_line_of_another_tenant_cannot_be_written(log: Log, name: st
         try:
             log.act()
             log.seal()
-            assert odd in stopped(log.service)
+            assert odd in stopped_logs(log.service)
             assert await owner.fetchval("SELECT count(*) FROM audit_checkpoints WHERE tenant_id = $1", odd) == 0
             assert odd not in (log.service.home / "signer" / "audit.log").read_text()
         finally:
@@ -195,9 +195,9 @@ async def waiting(log: Log) -> int:
 # ---- accepting what was restored
 
 
-def accepted(service: Service) -> dict[str, list[str]]:
+def accept_restore(service: Service) -> dict[str, list[str]]:
     """The operator says that they restored an older database."""
-    with greeted(service, "operator") as wire:
+    with greet(service, "operator") as wire:
         outcome = wire.ask("AcceptRestore", {}, {"kind": "platform_key", "value": service.platform_key})
     assert outcome["type"] == "Done", outcome
     return outcome["data"]
@@ -209,10 +209,10 @@ async def test_a_log_is_gone_on_from_as_it_was_restored(log: Log) -> None:
     log.seal()
     await old.put_back(log)
 
-    assert log.tenant.id in accepted(log.service)["logs"]
+    assert log.tenant.id in accept_restore(log.service)["logs"]
     log.act()
     log.seal()
-    assert log.tenant.id not in stopped(log.service)
+    assert log.tenant.id not in stopped_logs(log.service)
     assert log.problem(log.export()) is None
 
 
@@ -241,27 +241,27 @@ async def test_a_head_that_we_never_signed_is_not_accepted_and_others_are(log: L
             harm,
         )
 
-        said = accepted(log.service)
+        said = accept_restore(log.service)
 
         assert log.tenant.id in said["refused"]
         assert log.tenant.id not in said["logs"]
         assert other.tenant.id in said["logs"]
-        assert log.tenant.id in stopped(log.service)
+        assert log.tenant.id in stopped_logs(log.service)
         # What the signer remembers is what it was: the right database is gone on from.
         await good.put_back(log)
         log.seal()
         log.act()
         log.seal()
-        assert log.tenant.id not in stopped(log.service)
+        assert log.tenant.id not in stopped_logs(log.service)
         assert log.problem(log.export()) is None
 
 
 # ---- mending a log that is stopped
 
 
-def mended(service: Service, *logs: str) -> dict[str, list[dict[str, Any]]]:
+def mend(service: Service, *logs: str) -> dict[str, list[dict[str, Any]]]:
     """The operator has these logs put in order, or all that are stopped."""
-    with greeted(service, "operator") as wire:
+    with greet(service, "operator") as wire:
         body = {"logs": list(logs)} if logs else {}
         outcome = wire.ask("MendAuditLogs", body, {"kind": "platform_key", "value": service.platform_key})
     assert outcome["type"] == "Done", outcome
@@ -283,11 +283,11 @@ async def test_a_stopped_log_is_mended_and_says_so_itself(log: Log) -> None:
         "INSERT INTO audit_unsealed VALUES ($1, 9000000000000)",
     )
     log.seal()
-    assert log.tenant.id in stopped(log.service)
+    assert log.tenant.id in stopped_logs(log.service)
     # Nothing was restored, so there is nothing to accept; and it is not said to be mended by it.
     status, told = command("restore", "--accept", home=log.service.home)
     assert (status, f"NOT the log of {log.tenant.id}: it is not an older state" in told) == (1, True), told
-    assert log.tenant.id in stopped(log.service)
+    assert log.tenant.id in stopped_logs(log.service)
     finding = await doctor_audit.sealed_logs(load({"SERVICE_HOME": str(log.service.home)}))
     assert (log.tenant.id in finding.found, "`custody audit mend`" in str(finding.cure)) == (True, True)
 
@@ -295,7 +295,7 @@ async def test_a_stopped_log_is_mended_and_says_so_itself(log: Log) -> None:
 
     assert f"MENDED  {log.tenant.id}: 1 rows put into the queue, 2 taken out of it" in told, (status, told)
     log.seal()
-    assert log.tenant.id not in stopped(log.service)
+    assert log.tenant.id not in stopped_logs(log.service)
     assert [place for place, _ in await places(log)] == list(range(len(await places(log))))
     assert log.problem(log.export()) is None
     row = log.owner.ok("GET", "/audit/events?action=audit.mended")["data"][0]
@@ -309,19 +309,19 @@ async def test_an_older_database_is_not_mended(log: Log) -> None:
     log.seal()
     await old.put_back(log)
 
-    said = mended(log.service, log.tenant.id, "nobody")
+    said = mend(log.service, log.tenant.id, "nobody")
 
     assert {one["log"]: one["reason"].partition(",")[0] for one in said["refused"]} == {
         log.tenant.id: "it has 9 rows",
         "nobody": "there is no such log",
     }
     assert said["mended"] == []
-    assert log.tenant.id in accepted(log.service)["logs"]
+    assert log.tenant.id in accept_restore(log.service)["logs"]
 
 
-def stopped(service: Service) -> list[str]:
+def stopped_logs(service: Service) -> list[str]:
     """The logs that the signer seals no more."""
-    with greeted(service, "scheduler") as wire:
+    with greet(service, "scheduler") as wire:
         return wire.ask("Status")["data"]["stopped_logs"]
 
 
@@ -337,7 +337,7 @@ async def test_a_signer_continues_a_log_that_another_signer_sealed(log: Log) -> 
     log.act()
 
     log.seal()
-    assert log.tenant.id not in stopped(log.service)
+    assert log.tenant.id not in stopped_logs(log.service)
     assert log.problem(log.export()) is None
 
 
@@ -366,5 +366,5 @@ async def test_a_minute_keeps_one_checkpoint_and_older_ones_can_still_be_gone_on
     async with owner_of(log.service.database) as owner:
         stored = await owner.fetch("SELECT size, created_at FROM audit_checkpoints WHERE tenant_id = $1", log.tenant.id)
     assert len({row["created_at"].replace(second=0, microsecond=0) for row in stored}) == len(stored)
-    size = opened(kept, log.keys).size
+    size = open_note(kept, log.keys).size
     assert log.problem(log.export(since=size, action="tx.signed"), kept) is None

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.audit import tree
-from custody.audit.checkpoint import BadCheckpoint, Checkpoint, opened, origin_of, read, signed
+from custody.audit.checkpoint import BadCheckpoint, Checkpoint, open_note, origin_of, read, sign_note
 
 LEAVES = [tree.leaf_hash(bytes([number % 256, number // 256])) for number in range(600)]
 
@@ -25,7 +25,7 @@ def by_definition(leaves: list[bytes]) -> bytes:
     return hashlib.sha256(b"\x01" + by_definition(leaves[:split]) + by_definition(leaves[split:])).digest()
 
 
-def grown(batches: list[int]) -> tuple[list[bytes], dict[tree.Place, bytes]]:
+def grow(batches: list[int]) -> tuple[list[bytes], dict[tree.Place, bytes]]:
     """A tree that was appended to in batches, with everything that was kept of it."""
     frontier: list[bytes] = []
     kept: dict[tree.Place, bytes] = {}
@@ -40,7 +40,7 @@ BATCHES = st.lists(st.integers(1, 90), min_size=1, max_size=6)
 
 @given(BATCHES)
 def test_appending_in_any_batches_gives_the_root_of_the_definition(batches: list[int]) -> None:
-    frontier, kept = grown(batches)
+    frontier, kept = grow(batches)
 
     assert tree.root(frontier) == by_definition(LEAVES[: sum(batches)])
     found, low = [], 0
@@ -55,7 +55,7 @@ def test_appending_in_any_batches_gives_the_root_of_the_definition(batches: list
 def test_shown_leaves_and_their_proof_lead_to_the_root_and_changed_ones_do_not(
     batches: list[int], data: st.DataObject
 ) -> None:
-    frontier, kept = grown(batches)
+    frontier, kept = grow(batches)
     size = sum(batches)
     numbers = data.draw(st.sets(st.integers(0, size - 1), max_size=20))
     proof = [tree.hash_of(*one, kept.__getitem__) for one in tree.left_out(size, sorted(numbers))]
@@ -75,7 +75,7 @@ def test_shown_leaves_and_their_proof_lead_to_the_root_and_changed_ones_do_not(
 def test_a_tree_goes_on_from_each_of_its_beginnings_and_from_nothing_else(
     batches: list[int], data: st.DataObject
 ) -> None:
-    frontier, kept = grown(batches)
+    frontier, kept = grow(batches)
     new = sum(batches)
     old = data.draw(st.integers(1, new))
     proof = [tree.hash_of(*one, kept.__getitem__) for one in tree.between(old, new)]
@@ -89,7 +89,9 @@ def test_a_tree_goes_on_from_each_of_its_beginnings_and_from_nothing_else(
 
 # ---- checkpoints
 
-NOTE = signed(Checkpoint(origin_of("https://a.example:8443/x", "t"), 7, b"\x07" * 32), b"k" * 32, lambda _: b"s" * 64)
+NOTE = sign_note(
+    Checkpoint(origin_of("https://a.example:8443/x", "t"), 7, b"\x07" * 32), b"k" * 32, lambda _: b"s" * 64
+)
 
 
 def test_a_note_says_what_it_was_made_of() -> None:
@@ -135,4 +137,4 @@ def test_a_malformed_note_is_refused(note: str) -> None:
 @pytest.mark.parametrize("key", [b"k" * 32, b"", b"\x00" * 32], ids=["the named one", "none", "zeros"])
 def test_a_wrong_signature_opens_with_no_key(key: bytes) -> None:
     with pytest.raises(BadCheckpoint):
-        opened(NOTE, [key])
+        open_note(NOTE, [key])

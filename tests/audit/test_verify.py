@@ -11,15 +11,15 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from custody.audit import leaf, tree, verify
-from custody.audit.checkpoint import Checkpoint, opened, origin_of, signed
-from custody.audit.lines import LastLine, RowLine, written
-from tests.audit.sealed import Log, command, joined, lines, verified
+from custody.audit.checkpoint import Checkpoint, open_note, origin_of, sign_note
+from custody.audit.lines import LastLine, RowLine, encode_line
+from tests.audit.sealed import Log, command, join_lines, lines, verify_export
 
 VECTORS = msgspec.json.decode((Path(__file__).parents[1] / "vectors/audit_log.json").read_bytes())
 
 
 def test_an_untouched_export_is_good(log: Log, tmp_path: Path) -> None:
-    status, said = verified(tmp_path, log.export(), log.jwks)
+    status, said = verify_export(tmp_path, log.export(), log.jwks)
 
     assert status == 0
     assert f"/audit/{log.tenant.id}\n" in said
@@ -28,13 +28,13 @@ def test_an_untouched_export_is_good(log: Log, tmp_path: Path) -> None:
 
 
 def test_a_filtered_export_says_what_it_does_not_show(log: Log, tmp_path: Path) -> None:
-    status, said = verified(tmp_path, log.export(actionPrefix="agent."), log.jwks)
+    status, said = verify_export(tmp_path, log.export(actionPrefix="agent."), log.jwks)
 
     assert (status, "the export was filtered" in said) == (0, True)
 
 
 def test_without_a_key_the_signature_counts_for_nothing(log: Log, tmp_path: Path) -> None:
-    status, said = verified(tmp_path, log.export(), None)
+    status, said = verify_export(tmp_path, log.export(), None)
 
     assert (status, "NOT CHECKED" in said) == (3, True)
 
@@ -45,23 +45,23 @@ def test_another_services_key_or_a_token_key_does_not_fit(log: Log, tmp_path: Pa
     receipt = next(key for key in keys if key["use"] == "receipt")
     for key in (token, receipt):
         forged = msgspec.json.encode({"keys": [key | {"use": "checkpoint"}]})
-        assert verified(tmp_path, log.export(), forged)[0] == 1
+        assert verify_export(tmp_path, log.export(), forged)[0] == 1
 
-    status, said = verified(tmp_path, log.export(), msgspec.json.encode({"keys": [token]}))
+    status, said = verify_export(tmp_path, log.export(), msgspec.json.encode({"keys": [token]}))
     assert (status, "no key whose use is checkpoint" in said) == (2, True)
-    status, said = verified(tmp_path, log.export(), b"no keys")
+    status, said = verify_export(tmp_path, log.export(), b"no keys")
     assert (status, "not a JWK set" in said) == (2, True)
 
 
 def test_an_earlier_checkpoint_is_gone_on_from(log: Log, tmp_path: Path) -> None:
-    kept, size = tmp_path / "kept", opened(log.note, log.keys).size
+    kept, size = tmp_path / "kept", open_note(log.note, log.keys).size
     kept.write_text(log.note)
     log.act(3)
     log.seal()
 
-    whole = verified(tmp_path, log.export(), log.jwks, "--checkpoint", str(kept))
-    part = verified(tmp_path, log.export(action="tx.signed", since=size), log.jwks, "--checkpoint", str(kept))
-    silent = verified(tmp_path, log.export(action="tx.signed"), log.jwks, "--checkpoint", str(kept))
+    whole = verify_export(tmp_path, log.export(), log.jwks, "--checkpoint", str(kept))
+    part = verify_export(tmp_path, log.export(action="tx.signed", since=size), log.jwks, "--checkpoint", str(kept))
+    silent = verify_export(tmp_path, log.export(action="tx.signed"), log.jwks, "--checkpoint", str(kept))
 
     assert (whole[0], part[0], silent[0]) == (0, 0, 2)
     assert f"the log extends the checkpoint of {size} rows" in part[1]
@@ -73,12 +73,12 @@ PUBLIC = KEY.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
 ORIGIN = "custody.example.com/audit/acme"
 
 
-def exported(size: int) -> bytes:
+def export_rows(size: int) -> bytes:
     """The first rows of the vectors as an export, under their key."""
     rows = [msgspec.convert(vector["row"], leaf.Row) for vector in VECTORS["rows"][:size]]
     head = Checkpoint(ORIGIN, size, bytes.fromhex(VECTORS["roots"][size - 1]))
     last = LastLine(
-        checkpoint=signed(head, PUBLIC, KEY.sign),
+        checkpoint=sign_note(head, PUBLIC, KEY.sign),
         begin=0,
         filtered=False,
         next=None,
@@ -86,7 +86,7 @@ def exported(size: int) -> bytes:
         since=None,
         consistency=[],
     )
-    return joined([*(written(RowLine(index=at, row=row)) for at, row in enumerate(rows)), written(last)])
+    return join_lines([*(encode_line(RowLine(index=at, row=row)) for at, row in enumerate(rows)), encode_line(last)])
 
 
 @pytest.mark.parametrize(
@@ -102,33 +102,33 @@ def exported(size: int) -> bytes:
     ids=["a beginning", "the same", "another beginning", "another whole", "longer", "another tenant"],
 )
 def test_an_earlier_checkpoint_of_another_history_is_told(origin: str, size: int, root: str, said: str | None) -> None:
-    kept = signed(Checkpoint(origin, size, bytes.fromhex(root)), PUBLIC, KEY.sign)
+    kept = sign_note(Checkpoint(origin, size, bytes.fromhex(root)), PUBLIC, KEY.sign)
 
     if said is None:
-        assert verify.verify(exported(5), [PUBLIC], kept).goes_on_from == size
+        assert verify.verify(export_rows(5), [PUBLIC], kept).goes_on_from == size
     else:
         with pytest.raises(verify.Wrong, match=said):
-            verify.verify(exported(5), [PUBLIC], kept)
+            verify.verify(export_rows(5), [PUBLIC], kept)
 
 
-def _changed(parts: list[bytes], chance: random.Random) -> list[bytes]:
+def _change(parts: list[bytes], chance: random.Random) -> list[bytes]:
     at = chance.randrange(len(parts))
     place = chance.randrange(len(parts[at]))
     letter = bytes([parts[at][place] ^ (1 << chance.randrange(7))])
     return [*parts[:at], parts[at][:place] + letter + parts[at][place + 1 :], *parts[at + 1 :]]
 
 
-def _deleted(parts: list[bytes], chance: random.Random) -> list[bytes]:
+def _delete(parts: list[bytes], chance: random.Random) -> list[bytes]:
     at = chance.randrange(len(parts))
     return parts[:at] + parts[at + 1 :]
 
 
-def _inserted(parts: list[bytes], chance: random.Random) -> list[bytes]:
+def _insert(parts: list[bytes], chance: random.Random) -> list[bytes]:
     at, source = chance.randrange(len(parts)), chance.randrange(len(parts) - 1)
     return [*parts[:at], parts[source], *parts[at:]]
 
 
-def _swapped(parts: list[bytes], chance: random.Random) -> list[bytes]:
+def _swap(parts: list[bytes], chance: random.Random) -> list[bytes]:
     one, other = chance.sample(range(len(parts)), 2)
     found = list(parts)
     found[one], found[other] = parts[other], parts[one]
@@ -136,19 +136,19 @@ def _swapped(parts: list[bytes], chance: random.Random) -> list[bytes]:
 
 
 def _cut(parts: list[bytes], chance: random.Random) -> list[bytes]:
-    whole = joined(parts)
+    whole = join_lines(parts)
     return [whole[: chance.randrange(len(whole))]]
 
 
-@pytest.mark.parametrize("mutate", [_changed, _deleted, _inserted, _swapped, _cut], ids=lambda one: one.__name__)
+@pytest.mark.parametrize("mutate", [_change, _delete, _insert, _swap, _cut], ids=lambda one: one.__name__)
 @pytest.mark.parametrize("query", [{}, {"actionPrefix": "tx."}], ids=["whole", "filtered"])
 def test_whatever_is_done_to_the_file_is_found(log: Log, mutate: object, query: dict[str, str]) -> None:
     parts, chance = lines(log.export(**query)), random.Random(11)
-    assert log.problem(joined(parts)) is None
+    assert log.problem(join_lines(parts)) is None
 
-    tried = [joined(mutate(parts, chance)) for _ in range(60)]  # type: ignore[operator]
+    tried = [join_lines(mutate(parts, chance)) for _ in range(60)]  # type: ignore[operator]
 
-    assert [content for content in tried if content != joined(parts) and log.problem(content) is None] == []
+    assert [content for content in tried if content != join_lines(parts) and log.problem(content) is None] == []
 
 
 def test_a_row_of_another_log_under_its_index_is_no_row_of_this_one(log: Log) -> None:
@@ -156,7 +156,9 @@ def test_a_row_of_another_log_under_its_index_is_no_row_of_this_one(log: Log) ->
     first = msgspec.json.decode(parts[0])
     first["row"]["tenant_id"] = "another"
 
-    assert "belongs to a different log" in str(log.problem(joined([msgspec.json.encode(first) + b"\n", *parts[1:]])))
+    assert "belongs to a different log" in str(
+        log.problem(join_lines([msgspec.json.encode(first) + b"\n", *parts[1:]]))
+    )
 
 
 @pytest.mark.parametrize(
@@ -176,21 +178,21 @@ def test_a_row_of_another_log_under_its_index_is_no_row_of_this_one(log: Log) ->
 def test_a_file_that_is_no_export_is_not_called_tampered_with(tmp_path: Path, content: bytes) -> None:
     keys = msgspec.json.encode({"keys": [VECTORS["jwk"]]})
 
-    status, said = verified(tmp_path, content, keys)
+    status, said = verify_export(tmp_path, content, keys)
 
     assert (status, "Not an NDJSON export" in said) == (2, True)
 
 
 @pytest.mark.parametrize("content", [b"", b"\n"], ids=["nothing", "a line end"])
 def test_an_empty_file_is_called_empty(tmp_path: Path, content: bytes) -> None:
-    status, said = verified(tmp_path, content, msgspec.json.encode({"keys": [VECTORS["jwk"]]}))
+    status, said = verify_export(tmp_path, content, msgspec.json.encode({"keys": [VECTORS["jwk"]]}))
 
     assert (status, "The file is empty" in said) == (2, True)
 
 
 @pytest.mark.parametrize("left", [-1, -2, 2000], ids=["the line end", "a bracket", "the later part"])
 def test_an_export_that_was_cut_off_is_wrong(tmp_path: Path, left: int) -> None:
-    status, said = verified(tmp_path, exported(5)[:left], msgspec.json.encode({"keys": [VECTORS["jwk"]]}))
+    status, said = verify_export(tmp_path, export_rows(5)[:left], msgspec.json.encode({"keys": [VECTORS["jwk"]]}))
 
     assert (status, "truncated" in said) == (1, True)
 
@@ -242,7 +244,7 @@ def test_the_vectors_roots_and_proofs() -> None:
 
 
 def test_the_vectors_note_is_signed_by_its_key() -> None:
-    found = opened(VECTORS["note"], verify.checkpoint_keys(msgspec.json.encode({"keys": [VECTORS["jwk"]]})))
+    found = open_note(VECTORS["note"], verify.checkpoint_keys(msgspec.json.encode({"keys": [VECTORS["jwk"]]})))
 
     assert found.size == len(VECTORS["rows"])
     assert found.root.hex() == VECTORS["roots"][-1]

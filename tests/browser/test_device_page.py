@@ -60,7 +60,7 @@ def device(as_nobody: Client, reader: Person) -> Device:
 
 
 @contextmanager
-def visited(service: Service, path: str = "/device") -> Iterator[Visit]:
+def visiting(service: Service, path: str = "/device") -> Iterator[Visit]:
     """The page in a fresh browser; that it complained of nothing is part of every test."""
     with browser_page(f"http://localhost:{service.port}") as visit:
         visit.page.add_init_script(
@@ -92,7 +92,7 @@ def sign_in_by_email(page: Page, address: str, mailbox: Mailbox) -> None:
     page.get_by_role("button", name="Sign in", exact=True).click()
 
 
-def reviewed(page: Page) -> dict[str, str]:
+def review(page: Page) -> dict[str, str]:
     """Read from the page what the device asks for."""
     heading(page, "Let this device in?")
     terms, values = page.locator("dt").all_inner_texts(), page.locator("dd").all_inner_texts()
@@ -105,10 +105,10 @@ def sessions_of(person: Person) -> list[str]:
 
 
 def test_a_device_is_let_in_by_email(service: Service, device: Device, reader: Person, mailbox: Mailbox) -> None:
-    with visited(service) as visit:
+    with visiting(service) as visit:
         enter(visit.page, device.code["user_code"].lower().replace("-", " "))
         sign_in_by_email(visit.page, reader.address, mailbox)
-        asked = reviewed(visit.page)
+        asked = review(visit.page)
         assert sessions_of(reader) == ["email", "email"]
         visit.page.get_by_role("button", name="Approve").click()
         heading(visit.page, "The device is signed in")
@@ -125,14 +125,14 @@ def test_a_device_is_let_in_by_email(service: Service, device: Device, reader: P
 
 
 def test_a_device_is_let_in_by_a_passkey(service: Service, as_nobody: Client) -> None:
-    with closing(sign_in(service)) as person, visited(service) as visit:
+    with closing(sign_in(service)) as person, visiting(service) as visit:
         device = new_device(as_nobody, person.tenant)
         given = {"options": person.ok("POST", "/auth/passkeys/register/options", {}), "token": person.session["token"]}
         assert visit.page.evaluate(REGISTER, given)
         enter(visit.page, device.code["user_code"])
         heading(visit.page, "Sign in")
         visit.page.get_by_role("button", name="Use a passkey").click()
-        assert reviewed(visit.page)["It will act as"] == person.wallet.address
+        assert review(visit.page)["It will act as"] == person.wallet.address
         visit.page.get_by_role("button", name="Approve").click()
         heading(visit.page, "The device is signed in")
 
@@ -141,7 +141,7 @@ def test_a_device_is_let_in_by_a_passkey(service: Service, as_nobody: Client) ->
 
 
 def test_a_person_without_a_passkey_here_gets_a_clear_message(service: Service, as_nobody: Client) -> None:
-    with closing(sign_in(service)) as person, visited(service) as visit:
+    with closing(sign_in(service)) as person, visiting(service) as visit:
         device = new_device(as_nobody, person.tenant)
         enter(visit.page, device.code["user_code"])
         visit.page.get_by_role("button", name="Use a passkey").click()
@@ -165,12 +165,12 @@ def with_wallet(visit: Visit, wallet: Wallet, chain: int = EVM_CHAIN) -> None:
 
 
 def test_a_device_is_let_in_by_a_wallet(service: Service, as_nobody: Client) -> None:
-    with closing(sign_in(service)) as person, visited(service) as visit:
+    with closing(sign_in(service)) as person, visiting(service) as visit:
         device = new_device(as_nobody, person.tenant)
         with_wallet(visit, person.wallet)
         enter(visit.page, device.code["user_code"])
         visit.page.get_by_role("button", name="Use a wallet").click()
-        assert reviewed(visit.page)["It will act as"] == person.wallet.address
+        assert review(visit.page)["It will act as"] == person.wallet.address
         visit.page.get_by_role("button", name="Approve").click()
         heading(visit.page, "The device is signed in")
 
@@ -179,7 +179,7 @@ def test_a_device_is_let_in_by_a_wallet(service: Service, as_nobody: Client) -> 
 
 def test_the_key_of_who_signs_in_for_the_first_time_is_shown(service: Service, as_nobody: Client) -> None:
     wallet = Wallet()
-    with visited(service) as visit:
+    with visiting(service) as visit:
         page = visit.page
         page.context.grant_permissions(["clipboard-read", "clipboard-write"])
         with_wallet(visit, wallet)
@@ -198,7 +198,7 @@ def test_the_key_of_who_signs_in_for_the_first_time_is_shown(service: Service, a
             device = new_device(as_nobody, person.tenant)
             expect(page.locator("#made")).to_contain_text(person.tenant)
         enter(page, device.code["user_code"])
-        reviewed(page)
+        review(page)
         page.get_by_role("button", name="Approve").click()
         heading(page, "The device is signed in")
         expect(page.locator("#made-key")).to_have_text(key)
@@ -208,7 +208,7 @@ def test_the_key_of_who_signs_in_for_the_first_time_is_shown(service: Service, a
 
 
 def test_a_key_that_the_browser_does_not_copy_is_selected(service: Service) -> None:
-    with visited(service) as visit:
+    with visiting(service) as visit:
         page = visit.page
         page.add_init_script("navigator.clipboard.writeText = () => Promise.reject(new Error('no'))")
         with_wallet(visit, Wallet())
@@ -222,18 +222,18 @@ def test_a_key_that_the_browser_does_not_copy_is_selected(service: Service) -> N
 
 
 def test_a_returning_person_is_shown_no_api_key(service: Service, as_nobody: Client) -> None:
-    with closing(sign_in(service)) as person, visited(service) as visit:
+    with closing(sign_in(service)) as person, visiting(service) as visit:
         device = new_device(as_nobody, person.tenant)
         with_wallet(visit, person.wallet)
         enter(visit.page, device.code["user_code"])
         visit.page.get_by_role("button", name="Use a wallet").click()
-        reviewed(visit.page)
+        review(visit.page)
 
         expect(visit.page.locator("#made")).to_be_hidden()
 
 
 def test_a_wallet_on_an_unknown_network_is_said_in_plain_words(service: Service, as_nobody: Client) -> None:
-    with closing(sign_in(service)) as person, visited(service) as visit:
+    with closing(sign_in(service)) as person, visiting(service) as visit:
         device = new_device(as_nobody, person.tenant)
         with_wallet(visit, person.wallet, chain=987_654)
         enter(visit.page, device.code["user_code"])
@@ -244,7 +244,7 @@ def test_a_wallet_on_an_unknown_network_is_said_in_plain_words(service: Service,
 
 def test_addresses_are_spelled_as_the_standard_has_it(service: Service) -> None:
     wallets = [Wallet().address for _ in range(30)]
-    with visited(service) as visit:
+    with visiting(service) as visit:
         spelled = visit.page.evaluate(
             "async (all) => { const {checksum} = await import('/sign-in/checksum.js'); return all.map(checksum); }",
             [address.lower() for address in wallets],
@@ -254,10 +254,10 @@ def test_addresses_are_spelled_as_the_standard_has_it(service: Service) -> None:
 
 
 def test_a_device_is_turned_away(service: Service, device: Device, reader: Person, mailbox: Mailbox) -> None:
-    with visited(service) as visit:
+    with visiting(service) as visit:
         enter(visit.page, device.code["user_code"])
         sign_in_by_email(visit.page, reader.address, mailbox)
-        reviewed(visit.page)
+        review(visit.page)
         visit.page.get_by_role("button", name="Deny").click()
         heading(visit.page, "The device was turned away")
 
@@ -266,7 +266,7 @@ def test_a_device_is_turned_away(service: Service, device: Device, reader: Perso
 
 
 def test_everything_works_without_a_mouse(service: Service, device: Device, reader: Person, mailbox: Mailbox) -> None:
-    with visited(service, f"/device?user_code={device.code['user_code']}") as visit:
+    with visiting(service, f"/device?user_code={device.code['user_code']}") as visit:
         page, keys = visit.page, visit.page.keyboard
         heading(page, "Which code does your device show?")
         press(page, "Tab", "Tab", "Enter")
@@ -278,7 +278,7 @@ def test_everything_works_without_a_mouse(service: Service, device: Device, read
         expect(page.get_by_label("Code from the e-mail")).to_be_focused()
         keys.type(mailbox.code_for(reader.address, after=seen))
         keys.press("Enter")
-        reviewed(page)
+        review(page)
         press(page, "Tab")
         expect(page.get_by_role("button", name="Approve")).to_be_focused()
         assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
@@ -306,7 +306,7 @@ def reach(page: Page, label: str) -> None:
 def test_a_code_that_nobody_shows_is_asked_for_again(
     service: Service, device: Device, reader: Person, mailbox: Mailbox
 ) -> None:
-    with visited(service) as visit:
+    with visiting(service) as visit:
         enter(visit.page, "short")
         expect(visit.page.get_by_role("alert")).to_contain_text("eight letters and digits")
         expect(visit.page.get_by_label("Code on the device")).to_be_focused()
@@ -316,13 +316,13 @@ def test_a_code_that_nobody_shows_is_asked_for_again(
         expect(visit.page.get_by_role("alert")).to_contain_text("No device that waits for you shows this code.")
         # A person who is signed in is not asked to sign in again.
         enter(visit.page, device.code["user_code"])
-        assert reviewed(visit.page)["Code on the device"] == device.code["user_code"]
+        assert review(visit.page)["Code on the device"] == device.code["user_code"]
 
 
 def test_a_wrong_code_from_the_mail_can_be_corrected(
     service: Service, device: Device, reader: Person, mailbox: Mailbox
 ) -> None:
-    with visited(service) as visit:
+    with visiting(service) as visit:
         enter(visit.page, device.code["user_code"])
         seen = mailbox.count(reader.address)
         visit.page.get_by_label("E-mail address").fill(reader.address)
@@ -334,16 +334,16 @@ def test_a_wrong_code_from_the_mail_can_be_corrected(
         expect(visit.page.get_by_role("alert")).to_contain_text("wrong or too old")
         field.fill(right)
         press(visit.page, "Enter")
-        reviewed(visit.page)
+        review(visit.page)
 
 
 def test_a_code_that_expires_meanwhile_is_asked_for_again(
     service: Service, device: Device, reader: Person, mailbox: Mailbox, database: Database
 ) -> None:
-    with visited(service) as visit:
+    with visiting(service) as visit:
         enter(visit.page, device.code["user_code"])
         sign_in_by_email(visit.page, reader.address, mailbox)
-        reviewed(visit.page)
+        review(visit.page)
         let_expire(database, device)
         visit.page.get_by_role("button", name="Approve").click()
         heading(visit.page, "Which code does your device show?")
@@ -368,10 +368,10 @@ def let_expire(database: Database, device: Device) -> None:
 def test_a_session_that_ends_meanwhile_is_asked_for_again(
     service: Service, device: Device, reader: Person, mailbox: Mailbox
 ) -> None:
-    with visited(service) as visit:
+    with visiting(service) as visit:
         enter(visit.page, device.code["user_code"])
         sign_in_by_email(visit.page, reader.address, mailbox)
-        reviewed(visit.page)
+        review(visit.page)
         for session in reader.ok("GET", "/auth/sessions"):
             if not session["current"]:
                 reader.ok("DELETE", f"/auth/sessions/{session['id']}")
@@ -385,10 +385,10 @@ def test_a_session_that_ends_meanwhile_is_asked_for_again(
 def test_leaving_in_the_middle_signs_the_person_out(
     service: Service, device: Device, reader: Person, mailbox: Mailbox
 ) -> None:
-    with visited(service) as visit:
+    with visiting(service) as visit:
         enter(visit.page, device.code["user_code"])
         sign_in_by_email(visit.page, reader.address, mailbox)
-        reviewed(visit.page)
+        review(visit.page)
         visit.page.goto("/device")
 
         assert eventually(lambda: sessions_of(reader) == ["email"])
@@ -399,7 +399,7 @@ HOSTILE = ['"><img src=x onerror=alert(1)>', "</title><script>alert(1)</script>"
 
 @pytest.mark.parametrize("given", HOSTILE)
 def test_a_hostile_code_in_the_address_is_shown_as_text(service: Service, given: str) -> None:
-    with visited(service) as visit:
+    with visiting(service) as visit:
         visit.page.on("dialog", lambda dialog: pytest.fail(dialog.message))
         visit.page.evaluate("(code) => { location.href = '/device?user_code=' + encodeURIComponent(code) }", given)
         expect(visit.page.get_by_label("Code on the device")).to_have_value(given[:32])
@@ -410,13 +410,13 @@ def test_hostile_names_are_shown_as_text(service: Service, as_nobody: Client, as
     name, tenant = "<img src=x onerror=alert(1)> & <b>bold</b>", f"hostile-{uuid.uuid4().hex[:8]}"
     as_platform.ok("POST", "/platform/tenants", {"id": tenant, "name": name})
     as_nobody.headers["User-Agent"] = "<script>alert(1)</script>"
-    with closing(member(service, tenant, "owner", mfa=True)) as person, visited(service) as visit:
+    with closing(member(service, tenant, "owner", mfa=True)) as person, visiting(service) as visit:
         person.ok("PUT", f"/tenants/{tenant}/app-clients", {"id": "tv-app", "name": name})
         device = new_device(as_nobody, tenant, client_id="tv-app")
         with_wallet(visit, person.wallet)
         enter(visit.page, device.code["user_code"])
         visit.page.get_by_role("button", name="Use a wallet").click()
-        asked = reviewed(visit.page)
+        asked = review(visit.page)
 
         assert asked["Organisation"] == f"{name} ({tenant})"
         assert asked["Application"] == f"{name} (tv-app)"
@@ -483,7 +483,7 @@ def test_without_scripts_the_page_says_what_it_needs(service: Service) -> None:
 def test_the_page_fits_a_small_phone(
     service: Service, device: Device, reader: Person, mailbox: Mailbox, scheme: Any
 ) -> None:
-    with visited(service) as visit:
+    with visiting(service) as visit:
         page = visit.page
         page.emulate_media(color_scheme=scheme)
         page.set_viewport_size({"width": 360, "height": 640})
@@ -492,7 +492,7 @@ def test_the_page_fits_a_small_phone(
         heading(page, "Sign in")
         fits(page)
         sign_in_by_email(page, reader.address, mailbox)
-        reviewed(page)
+        review(page)
         fits(page)
 
 

@@ -1,4 +1,4 @@
-"""The WebCrypto client of docs/imports.md in a real browser."""
+"""The WebCrypto client of docs/wallets.md in a real browser."""
 
 import pytest
 

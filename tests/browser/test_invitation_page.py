@@ -31,7 +31,7 @@ REGISTER = """async ({options, token}) => {
 
 
 @contextmanager
-def visited(service: Service, token: str) -> Iterator[Visit]:
+def visiting(service: Service, token: str) -> Iterator[Visit]:
     """The page with a link's token, in a fresh browser; that it complained of nothing is part of every test."""
     with browser_page(f"http://localhost:{service.port}") as visit:
         visit.page.add_init_script(
@@ -57,7 +57,7 @@ def sign_in_by_email(page: Page, address: str, mailbox: Mailbox) -> None:
     page.get_by_role("button", name="Sign in", exact=True).click()
 
 
-def reviewed(page: Page) -> dict[str, str]:
+def review(page: Page) -> dict[str, str]:
     heading(page, "Join this organisation?")
     return dict(
         zip(
@@ -75,9 +75,9 @@ def test_the_mailed_link_lets_a_new_person_in(
     body = {"email": address, "role": "developer", "sendEmail": True}
     assert as_platform.ok("POST", path_of(tenant), body)["emailSent"] is True
     token = mailbox.mail_for(address).text.split("/invitation#")[1].split()[0]
-    with visited(service, token) as visit:
+    with visiting(service, token) as visit:
         sign_in_by_email(visit.page, address, mailbox)
-        shown = reviewed(visit.page)
+        shown = review(visit.page)
         where = visit.page.url
         visit.page.get_by_role("button", name="Join").click()
         heading(visit.page, "You have joined")
@@ -97,12 +97,12 @@ def test_the_mailed_link_lets_a_new_person_in(
 def test_a_passkey_of_the_invited_person_will_do(service: Service, tenant: Tenant, mailbox: Mailbox) -> None:
     with closing(by_mail(service, mailbox)) as person:
         token = invite(service, tenant, person.address)["token"]
-        with visited(service, token) as visit:
+        with visiting(service, token) as visit:
             heading(visit.page, "Sign in")
             options = person.ok("POST", "/auth/passkeys/register/options", {})
             assert visit.page.evaluate(REGISTER, {"options": options, "token": person.session["token"]})
             visit.page.get_by_role("button", name="Use a passkey").click()
-            reviewed(visit.page)
+            review(visit.page)
             visit.page.get_by_role("button", name="Join").click()
             heading(visit.page, "You have joined")
 
@@ -112,16 +112,16 @@ def test_a_passkey_of_the_invited_person_will_do(service: Service, tenant: Tenan
 def test_another_person_is_told_and_may_sign_in_otherwise(service: Service, tenant: Tenant, mailbox: Mailbox) -> None:
     invited = fresh_address()
     token = invite(service, tenant, invited)["token"]
-    with visited(service, token) as visit:
+    with visiting(service, token) as visit:
         sign_in_by_email(visit.page, fresh_address(), mailbox)
-        reviewed(visit.page)
+        review(visit.page)
         visit.page.get_by_role("button", name="Join").click()
         heading(visit.page, "Sign in")
         expect(visit.page.get_by_role("alert")).to_have_text(
             "This invitation is for another address. Sign in with a code sent to the address that it came to."
         )
         sign_in_by_email(visit.page, invited, mailbox)
-        assert reviewed(visit.page)["You join as"] == invited
+        assert review(visit.page)["You join as"] == invited
         visit.page.get_by_role("button", name="Join").click()
         heading(visit.page, "You have joined")
 
@@ -132,16 +132,16 @@ def test_an_ended_invitation_says_so(service: Service, as_platform: Client, tena
     address = fresh_address()
     made = invite(service, tenant, address)
     as_platform.ok("DELETE", path_of(tenant, made["invitation"]["id"]))
-    with visited(service, made["token"]) as visit:
+    with visiting(service, made["token"]) as visit:
         sign_in_by_email(visit.page, address, mailbox)
-        reviewed(visit.page)
+        review(visit.page)
         visit.page.get_by_role("button", name="Join").click()
         heading(visit.page, "This invitation works no more")
 
 
 @pytest.mark.parametrize("token", ["", "nothing", "a/b c", "<img src=x onerror=alert(1)>/inv_x", "a" * 65 + "/inv_x"])
 def test_a_link_without_a_whole_token_is_not_tried(service: Service, token: str) -> None:
-    with visited(service, token) as visit:
+    with visiting(service, token) as visit:
         heading(visit.page, "This link is not complete")
 
         assert visit.page.locator("img").count() == 0
@@ -154,9 +154,9 @@ def test_a_person_with_a_wallet_who_linked_the_address_joins(
         address = fresh_address()
         link(person, email=email_proof(person, mailbox, address))
         token = invite(service, tenant, address)["token"]
-        with visited(service, token) as visit:
+        with visiting(service, token) as visit:
             sign_in_by_email(visit.page, address, mailbox)
-            reviewed(visit.page)
+            review(visit.page)
             visit.page.get_by_role("button", name="Join").click()
             heading(visit.page, "You have joined")
 

@@ -15,10 +15,10 @@ import pytest
 from lxml import etree
 from playwright.sync_api import expect
 
-from tests.browser.test_device_page import enter, heading, reviewed, visited
+from tests.browser.test_device_page import enter, heading, review, visiting
 from tests.fixtures.callers import Client, Tenant
 from tests.fixtures.people import Person, by_mail, sign_in
-from tests.fixtures.saml_sign_on import SamlTenant, inflated
+from tests.fixtures.saml_sign_on import SamlTenant, inflate
 from tests.fixtures.server import Service
 from tests.fixtures.sign_on import verified_domain
 from tests.outside.dns_server import DnsServer
@@ -71,7 +71,7 @@ def with_oidc(owner: Person, server: OidcServer, domain: str) -> None:
     }
 
 
-def kept(page: Any) -> Any:
+def leftovers(page: Any) -> Any:
     return page.evaluate("[document.cookie, localStorage.length, sessionStorage.length, location.search]")
 
 
@@ -80,13 +80,13 @@ def test_a_device_is_let_in_by_an_organisation_with_oidc(
 ) -> None:
     with_oidc(owner, oidc, domain)
     device = new_device(as_nobody, owner.tenant)
-    with visited(service) as visit:
+    with visiting(service) as visit:
         enter(visit.page, device.code["user_code"])
         heading(visit.page, "Sign in")
         visit.page.get_by_label("E-mail address").fill(f"anybody@{domain}")
         visit.page.get_by_role("button", name="Sign in with your organisation").click()
-        assert reviewed(visit.page)["Code on the device"] == device.code["user_code"]
-        left = kept(visit.page)
+        assert review(visit.page)["Code on the device"] == device.code["user_code"]
+        left = leftovers(visit.page)
         visit.page.get_by_role("button", name="Approve").click()
         heading(visit.page, "The device is signed in")
 
@@ -96,7 +96,7 @@ def test_a_device_is_let_in_by_an_organisation_with_oidc(
 
 def test_an_address_of_no_organisation_is_told(service: Service, as_nobody: Client, owner: Person) -> None:
     device = new_device(as_nobody, owner.tenant)
-    with visited(service) as visit:
+    with visiting(service) as visit:
         enter(visit.page, device.code["user_code"])
         visit.page.get_by_label("E-mail address").fill("anybody@nobody.example.com")
         visit.page.get_by_role("button", name="Sign in with your organisation").click()
@@ -110,21 +110,21 @@ def test_a_refusal_at_the_provider_is_said_and_another_way_is_open(
     with_oidc(owner, oidc, domain)
     oidc.callback_changes = {"code": None, "error": "access_denied"}
     device = new_device(as_nobody, owner.tenant)
-    with visited(service) as visit:
+    with visiting(service) as visit:
         enter(visit.page, device.code["user_code"])
         visit.page.get_by_label("E-mail address").fill(f"anybody@{domain}")
         visit.page.get_by_role("button", name="Sign in with your organisation").click()
         heading(visit.page, "Sign in")
 
         expect(visit.page.get_by_role("alert")).not_to_be_empty()
-        assert kept(visit.page) == ["", 0, 0, ""]
+        assert leftovers(visit.page) == ["", 0, 0, ""]
 
 
 def test_somebody_elses_way_back_signs_nobody_in(service: Service) -> None:
     """O38: a link with a code that another browser got."""
-    with visited(service, "/device?code=exc_another&state=another") as visit:
+    with visiting(service, "/device?code=exc_another&state=another") as visit:
         heading(visit.page, "Which code does your device show?")
-        assert kept(visit.page) == ["", 0, 0, ""]
+        assert leftovers(visit.page) == ["", 0, 0, ""]
 
 
 def test_an_invitation_is_accepted_by_an_account_at_google(
@@ -133,10 +133,10 @@ def test_an_invitation_is_accepted_by_an_account_at_google(
     with closing(by_mail(service, mailbox)) as person:
         token = invite(service, tenant, person.address)["token"]
         oauth.google.person = {"sub": secrets.token_hex(8), "email": person.address, "email_verified": True}
-        with visited(service, f"/invitation#{token}") as visit:
+        with visiting(service, f"/invitation#{token}") as visit:
             visit.page.get_by_role("button", name="Use Google").click()
             heading(visit.page, "Join this organisation?")
-            assert (token in visit.page.url, kept(visit.page)) == (False, ["", 0, 0, ""])
+            assert (token in visit.page.url, leftovers(visit.page)) == (False, ["", 0, 0, ""])
 
 
 class _Idp(BaseHTTPRequestHandler):
@@ -147,9 +147,9 @@ class _Idp(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         asked = parse_qs(urlsplit(self.path).query)
         flow = self.tenant.flow()
-        flow.request_id = etree.fromstring(inflated(asked["SAMLRequest"][0])).get("ID")
+        flow.request_id = etree.fromstring(inflate(asked["SAMLRequest"][0])).get("ID")
         answer = flow.answer()
-        value = form_value(answer.signed(self.tenant.key))
+        value = form_value(answer.sign(self.tenant.key))
         page = (
             f'<form method="post" action="{answer.acs_url}"><input name="SAMLResponse" value="{value}">'
             f'<input name="RelayState" value="{asked["RelayState"][0]}"></form>'
@@ -184,13 +184,13 @@ def test_a_device_is_let_in_by_an_organisation_with_saml(
 ) -> None:
     tenant = SamlTenant(service, owner, domain)
     device = new_device(as_nobody, owner.tenant)
-    with saml_page(tenant) as address, visited(service) as visit:
+    with saml_page(tenant) as address, visiting(service) as visit:
         saved = tenant.put(idpSsoUrl=address)
         assert saved.status_code == 200, saved.text
         enter(visit.page, device.code["user_code"])
         visit.page.get_by_label("E-mail address").fill(f"anybody@{domain}")
         visit.page.get_by_role("button", name="Sign in with your organisation").click()
-        reviewed(visit.page)
+        review(visit.page)
         visit.page.get_by_role("button", name="Approve").click()
         heading(visit.page, "The device is signed in")
 
@@ -203,14 +203,14 @@ def test_a_popup_goes_the_whole_way_too(
     """O38."""
     with_oidc(owner, oidc, domain)
     device = new_device(as_nobody, owner.tenant)
-    with visited(service) as visit:
+    with visiting(service) as visit:
         with visit.page.expect_popup() as opened:
             visit.page.evaluate("() => { window.open('/device', '_blank', 'popup,width=500,height=700'); }")
         popup = opened.value
         enter(popup, device.code["user_code"])
         popup.get_by_label("E-mail address").fill(f"anybody@{domain}")
         popup.get_by_role("button", name="Sign in with your organisation").click()
-        reviewed(popup)
+        review(popup)
         popup.get_by_role("button", name="Approve").click()
         heading(popup, "The device is signed in")
 

@@ -6,9 +6,9 @@ import msgspec
 import pytest
 from eth_account import Account
 
-from custody.chains import table
+from custody.chains.built_in import CHAINS
 from custody.chains.evm import rpc as evm
-from custody.chains.orders import EvmOrder, EvmPrepared
+from custody.chains.evm.orders import EvmOrder, EvmPrepared
 from custody.chains.rpc import BroadcastRefused, Rpc, RpcUnavailable
 from tests.judges import npm
 from tests.outside.evm_node import find_anvil, running_evm_node
@@ -37,7 +37,7 @@ def node(request):
 
 @pytest.fixture
 def chain(node):
-    local = next(one for one in table.BUILT_IN if one.id == 31337)
+    local = next(one for one in CHAINS if one.id == 31337)
     return msgspec.structs.replace(local, rpc_urls=(node.url,))
 
 
@@ -54,7 +54,7 @@ def wallet(node):
     return account
 
 
-def signed(wallet, nonce, **changes):
+def sign(wallet, nonce, **changes):
     fields = {
         "type": 2,
         "chainId": 31337,
@@ -70,10 +70,10 @@ def signed(wallet, nonce, **changes):
     return bytes(done.raw_transaction), done.hash.to_0x_hex()
 
 
-async def mined(rpc, chain, raw, hash_):
+async def mine(rpc, chain, raw, hash_):
     """Send a transaction; its receipt. A node that mines at once does so a moment after it has answered."""
     await evm.broadcast(rpc, chain, raw, hash_)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while (receipt := await evm.receipt(rpc, chain, hash_)) is None:
             pass
     return receipt
@@ -89,9 +89,9 @@ async def test_a_plain_transfer_is_prepared(rpc, chain, wallet):
 async def test_a_prepared_transaction_is_mined(rpc, chain, wallet):
     prepared = await evm.prepare(rpc, chain, wallet.address, EvmOrder(THEM, "5"))
     fees = {"maxFeePerGas": prepared.max_fee, "maxPriorityFeePerGas": prepared.priority_fee}
-    raw, hash_ = signed(wallet, prepared.pending_nonce, gas=prepared.gas_limit, value=5, **fees)
+    raw, hash_ = sign(wallet, prepared.pending_nonce, gas=prepared.gas_limit, value=5, **fees)
 
-    receipt = await mined(rpc, chain, raw, hash_)
+    receipt = await mine(rpc, chain, raw, hash_)
 
     assert receipt.succeeded
     assert receipt.gas_used == 21_000
@@ -137,16 +137,16 @@ async def test_a_node_of_another_chain_is_not_asked_for_nonces(rpc, chain, walle
 
 
 async def test_sending_the_same_bytes_again_is_a_success(rpc, chain, wallet):
-    raw, hash_ = signed(wallet, 0)
+    raw, hash_ = sign(wallet, 0)
 
-    await mined(rpc, chain, raw, hash_)
+    await mine(rpc, chain, raw, hash_)
     await evm.broadcast(rpc, chain, raw, hash_)
 
     assert await transaction_count(rpc, chain, wallet.address) == 1
 
 
 async def test_a_waiting_transaction_is_known_and_mined_when_its_turn_comes(rpc, chain, wallet):
-    (first, first_hash), (second, second_hash) = signed(wallet, 0), signed(wallet, 1)
+    (first, first_hash), (second, second_hash) = sign(wallet, 0), sign(wallet, 1)
 
     await evm.broadcast(rpc, chain, second, second_hash)
     assert await evm.is_known(rpc, chain, second_hash)
@@ -158,8 +158,8 @@ async def test_a_waiting_transaction_is_known_and_mined_when_its_turn_comes(rpc,
 
 
 async def test_a_nonce_that_another_transaction_used_is_refused(rpc, chain, wallet):
-    await mined(rpc, chain, *signed(wallet, 0))
-    raw, hash_ = signed(wallet, 0, value=2)
+    await mine(rpc, chain, *sign(wallet, 0))
+    raw, hash_ = sign(wallet, 0, value=2)
 
     with pytest.raises(BroadcastRefused, match="nonce") as refused:
         await evm.broadcast(rpc, chain, raw, hash_)
@@ -170,7 +170,7 @@ async def test_a_nonce_that_another_transaction_used_is_refused(rpc, chain, wall
 @pytest.mark.parametrize("changes", [{"chainId": 1}, {"value": 10**18}, {"gas": 20_000}, {"maxFeePerGas": 1}])
 async def test_an_order_that_the_chain_cannot_execute_is_refused(rpc, chain, wallet, changes):
     fees = {"maxPriorityFeePerGas": 1} if "maxFeePerGas" in changes else {}
-    raw, hash_ = signed(wallet, 0, **changes, **fees)
+    raw, hash_ = sign(wallet, 0, **changes, **fees)
 
     with pytest.raises(BroadcastRefused):
         await evm.broadcast(rpc, chain, raw, hash_)
@@ -188,14 +188,14 @@ async def test_a_legacy_transaction_is_taken(rpc, chain, wallet):
     }
     done = Account.sign_transaction(fields, wallet.key)
 
-    receipt = await mined(rpc, chain, bytes(done.raw_transaction), done.hash.to_0x_hex())
+    receipt = await mine(rpc, chain, bytes(done.raw_transaction), done.hash.to_0x_hex())
 
     assert receipt.effective_gas_price == 50 * GWEI
 
 
 async def test_the_height_grows_and_old_counts_stay_readable(rpc, chain, wallet, node):
     before = await evm.height(rpc, chain)
-    await mined(rpc, chain, *signed(wallet, 0))
+    await mine(rpc, chain, *sign(wallet, 0))
     node.mine()
 
     assert await evm.height(rpc, chain) == before + 2
@@ -204,7 +204,7 @@ async def test_the_height_grows_and_old_counts_stay_readable(rpc, chain, wallet,
 
 
 async def test_a_burst_of_fifty_in_reverse_order_is_mined_whole(rpc, chain, wallet):
-    burst = [signed(wallet, nonce) for nonce in range(50)]
+    burst = [sign(wallet, nonce) for nonce in range(50)]
 
     for raw, hash_ in reversed(burst):
         await evm.broadcast(rpc, chain, raw, hash_)

@@ -20,11 +20,11 @@ def test_a_client_that_hangs_up_leaves_no_traceback() -> None:
         address = process.stdout.readline().removeprefix("listening on ").strip()
         host, port = address.split(":")
         for sent in (b"POST / HT", HEAD % 1000 + b"{", HEAD % len(QUESTION) + QUESTION):
-            with socket.create_connection((host, int(port)), 10) as client:
+            with socket.create_connection((host, int(port)), 60) as client:
                 client.sendall(sent)
                 client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
-        answer = httpx.post(f"http://{address}", content=QUESTION, trust_env=False).json()
+        answer = httpx.post(f"http://{address}", content=QUESTION, trust_env=False, timeout=60).json()
         process.terminate()
-        _, said = process.communicate(timeout=30)
+        _, said = process.communicate(timeout=90)
 
     assert (answer["result"], said) == ("0x7a69", "")

@@ -26,7 +26,7 @@ from tests.outside.solana_messages import (
     compute_limit,
     compute_price,
     create_account,
-    encoded,
+    encode,
     instruction,
     legacy,
     message,
@@ -80,10 +80,10 @@ class Ledger:
         content = message(*instructions, blockhash=str(self.svm.latest_blockhash()))
         self._land(VersionedTransaction(content, [OWN_KEY]))
 
-    def signed(self, *instructions, to=US, value=0, payer=US, build=message):
+    def execute(self, *instructions, to=US, value=0, payer=US, build=message):
         """Execute what the service signs of a message; return its effects, and how many lamports left us."""
         content = build(*instructions, payer=payer, blockhash=str(self.svm.latest_blockhash()))
-        parsed = parse(encoded(content))
+        parsed = parse(encode(content))
         subject = subject_of(parsed, str(US), 102, "solana:x", str(to))
         check_declared(subject, str(US), str(to), value)
         made = VersionedTransaction.from_bytes(sign(parsed, OWN_KEY, None)[1])
@@ -122,12 +122,12 @@ def ledger():
 
 
 def test_wrapped_lamports_are_those_that_count_and_unwrapping_brings_them_back(ledger):
-    effects, left = ledger.signed(create_account(US, WRAPPED_SOL), pay(5_000_000, WRAPPED), sync(), value=5_000_000)
+    effects, left = ledger.execute(create_account(US, WRAPPED_SOL), pay(5_000_000, WRAPPED), sync(), value=5_000_000)
 
     assert left == native(effects) == 5_000_000 + 2_039_280 + 5_000
     assert ledger.tokens(WRAPPED) == 5_000_000
 
-    effects, left = ledger.signed(close(WRAPPED))
+    effects, left = ledger.execute(close(WRAPPED))
 
     assert left == 5_000 - 5_000_000 - 2_039_280
     assert native(effects) == 5_000
@@ -135,10 +135,10 @@ def test_wrapped_lamports_are_those_that_count_and_unwrapping_brings_them_back(l
 
 
 def test_wrapped_lamports_are_paid_like_any_token(ledger):
-    ledger.signed(create_account(US, WRAPPED_SOL), pay(5_000_000, WRAPPED), sync(), value=5_000_000)
+    ledger.execute(create_account(US, WRAPPED_SOL), pay(5_000_000, WRAPPED), sync(), value=5_000_000)
     theirs = token_account(THEM, WRAPPED_SOL)
 
-    paid, left = ledger.signed(
+    paid, left = ledger.execute(
         create_account(THEM, WRAPPED_SOL), pay_tokens(1_000, theirs, WRAPPED_SOL, decimals=9), to=THEM
     )
 
@@ -154,7 +154,7 @@ def test_a_revocation_ends_the_delegates_power(ledger, program):
     ledger.do(instruction(program, b"\x04" + (9).to_bytes(8, "little"), account, DELEGATE, US))
     assert ledger.account(account).delegate == DELEGATE
 
-    effects, left = ledger.signed(revoke(account, program))
+    effects, left = ledger.execute(revoke(account, program))
 
     assert ledger.account(account).delegate is None
     assert left == native(effects) == 5_000
@@ -164,10 +164,10 @@ def test_a_revocation_ends_the_delegates_power(ledger, program):
 @pytest.mark.parametrize("program", [TOKEN, TOKEN_2022])
 def test_an_empty_account_gives_its_rent_back(ledger, program):
     mint = MINT if program == TOKEN else ledger.mint_2022
-    made, left = ledger.signed(create_account(US, mint, program))
+    made, left = ledger.execute(create_account(US, mint, program))
     assert left <= native(made)
 
-    effects, back = ledger.signed(close(token_account(US, mint, program), program=program))
+    effects, back = ledger.execute(close(token_account(US, mint, program), program=program))
 
     assert back == 5_000 - (left - 5_000)
     assert native(effects) == 5_000
@@ -177,7 +177,7 @@ def test_an_empty_account_gives_its_rent_back(ledger, program):
 def test_rent_of_token_2022_is_never_more_than_was_counted(extensions):
     ledger = Ledger(extensions)
 
-    effects, left = ledger.signed(create_account(US, ledger.mint_2022, TOKEN_2022))
+    effects, left = ledger.execute(create_account(US, ledger.mint_2022, TOKEN_2022))
 
     size = len(ledger.svm.get_account(token_account(US, ledger.mint_2022, TOKEN_2022)).data)
     assert left - 5_000 == ledger.svm.minimum_balance_for_rent_exemption(size)
@@ -188,7 +188,7 @@ def test_rent_of_token_2022_is_never_more_than_was_counted(extensions):
 
 def test_rent_of_the_classic_program_is_exact_and_a_second_account_costs_none(ledger):
     for paid in (2_039_280, 0):
-        effects, left = ledger.signed(create_account(US))
+        effects, left = ledger.execute(create_account(US))
         assert (left - 5_000, effects[0].amount, effects[0].label) == (paid, 2_039_280, "rent")
 
 
@@ -198,8 +198,8 @@ def test_references_move_nothing(ledger, build):
     references = [Keypair.from_seed(bytes([seed]) * 32).pubkey() for seed in (31, 32)]
     before = ledger.lamports(THEM)
 
-    coins, left = ledger.signed(with_references(pay(1_000_000), *references), to=THEM, value=1_000_000, build=build)
-    paid, _ = ledger.signed(with_references(pay_tokens(400), *references), to=THEM, build=build)
+    coins, left = ledger.execute(with_references(pay(1_000_000), *references), to=THEM, value=1_000_000, build=build)
+    paid, _ = ledger.execute(with_references(pay_tokens(400), *references), to=THEM, build=build)
 
     assert left == native(coins) == 1_005_000
     assert ledger.lamports(THEM) - before == 1_000_000
@@ -212,7 +212,7 @@ def test_a_sponsor_pays_the_fee_and_the_wallet_none_of_it(ledger, build):
     ledger.hold()
     before = ledger.lamports(SPONSOR.pubkey())
 
-    effects, left = ledger.signed(
+    effects, left = ledger.execute(
         compute_limit(40_000),
         compute_price(1_000_000),
         pay_tokens(400),
@@ -232,7 +232,7 @@ def test_a_transfer_with_its_fee_takes_what_was_counted():
     mint, theirs = ledger.mint_2022, token_account(THEM, Ledger((FEE,)).mint_2022, TOKEN_2022)
     ledger.hold(mint, TOKEN_2022)
 
-    effects, _ = ledger.signed(pay_tokens_with_fee(400, 4, mint), to=THEM)
+    effects, _ = ledger.execute(pay_tokens_with_fee(400, 4, mint), to=THEM)
 
     assert (effects[0].asset, effects[0].amount) == (f"solana:{mint}", 400)
     assert ledger.tokens(token_account(US, mint, TOKEN_2022)) == 600
@@ -243,7 +243,7 @@ def test_several_receivers_get_the_sum_that_is_declared(ledger):
     ledger.hold()
     other = Keypair.from_seed(b"\x21" * 32).pubkey()
 
-    effects, left = ledger.signed(pay(1_000_000), pay(2_000_000, other), pay_tokens(5), to=other, value=3_000_000)
+    effects, left = ledger.execute(pay(1_000_000), pay(2_000_000, other), pay_tokens(5), to=other, value=3_000_000)
 
     assert left == native(effects) == 3_005_000
     assert (ledger.lamports(other), ledger.tokens(token_account(THEM))) == (2_000_000, 5)
@@ -257,12 +257,12 @@ def test_the_whole_compute_budget_costs_what_was_counted(ledger):
         compute_price(1_000_000),
     ]
 
-    effects, left = ledger.signed(*settings, pay(1_000_000), to=THEM, value=1_000_000)
+    effects, left = ledger.execute(*settings, pay(1_000_000), to=THEM, value=1_000_000)
 
     assert left == native(effects) == 1_000_000 + 5_000 + 300_000
 
 
 def test_lamports_sent_to_ourselves_count_although_they_stay(ledger):
-    effects, left = ledger.signed(pay(1_000, US), value=1_000)
+    effects, left = ledger.execute(pay(1_000, US), value=1_000)
 
     assert (left, native(effects)) == (5_000, 6_000)

@@ -5,7 +5,8 @@ import pytest
 from solders.keypair import Keypair
 from solders.pubkey import Pubkey
 
-from custody.chains import families, table
+from custody.chains import families
+from custody.chains.built_in import CHAINS
 from custody.chains.rpc import BroadcastRefused, Rpc
 from custody.chains.solana import rpc as solana
 from custody.chains.solana.effects import check_declared, subject_of
@@ -16,7 +17,7 @@ from tests.outside.solana_messages import (
     compute_limit,
     compute_price,
     create_account,
-    encoded,
+    encode,
     legacy,
     message,
     pay,
@@ -37,7 +38,7 @@ def node():
 
 @pytest.fixture
 def chain(node):
-    devnet = next(one for one in table.BUILT_IN if one.id == 102)
+    devnet = next(one for one in CHAINS if one.id == 102)
     return msgspec.structs.replace(devnet, rpc_urls=(node.url,))
 
 
@@ -53,7 +54,7 @@ def them():
 
 
 async def judge_and_send(rpc, chain, content, to, value):
-    parsed = parse(encoded(content))
+    parsed = parse(encode(content))
     judged = subject_of(parsed, str(US), chain.id, families.caip2(chain), str(to))
     check_declared(judged, str(US), str(to), value)
     prepared = await solana.prepare(rpc, chain)
@@ -100,7 +101,7 @@ async def test_sending_the_same_bytes_again_is_a_success(rpc, chain, them):
 
 
 async def test_an_expired_blockhash_is_refused_and_a_fresh_one_is_taken(rpc, chain, them, node):
-    parsed = parse(encoded(message(pay(2_000_000, them))))
+    parsed = parse(encode(message(pay(2_000_000, them))))
     old = await solana.prepare(rpc, chain)
     node.expire_blockhash()
     signature, raw = sign(parsed, KEY, old.blockhash)
@@ -119,6 +120,6 @@ async def test_a_payment_beyond_the_balance_is_refused_with_the_reason(rpc, chai
 
 
 async def test_a_signature_nobody_has_seen_has_no_status(rpc, chain):
-    signature, _ = sign(parse(encoded(message(pay(987_654)))), KEY, None)
+    signature, _ = sign(parse(encode(message(pay(987_654)))), KEY, None)
 
     assert await solana.status(rpc, chain, signature) is None

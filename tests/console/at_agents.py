@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from console.agents.spending import first_day
-from console.texts.moments import clock, local_now, moment
 from tests.fixtures.callers import Tenant
 from tests.fixtures.console_sessions import keep_session
-from tests.fixtures.consoles import Driven, driven
+from tests.fixtures.consoles import Driven, driving
 from tests.fixtures.people import Person
 from tests.fixtures.server import Service
+from words.texts.moments import clock, local_now, moment
 
 KEYS = {"agents": "2", "policies": "4"}
 
@@ -25,7 +25,7 @@ async def at(
     key = who.key if isinstance(who, Tenant) else None
     if isinstance(who, Person):
         keep_session(folder, service.url, who)
-    async with driven(service.url, folder, key=key, **settings) as console:
+    async with driving(service.url, folder, key=key, **settings) as console:
         await console.until(lambda: console.app.person, "the sign-in")
         await console.press(KEYS[place])
         await console.until(lambda: console.app.current_mode == place, place)

@@ -6,11 +6,13 @@ import time
 from datetime import timedelta
 from pathlib import Path
 
-from console.texts.moments import local_now
 from console.wire.tokens import Tokens, TokenStore
 from tests.fixtures.consoles import PATIENCE_SECONDS, Driven
 from tests.fixtures.people import Person
 from tests.fixtures.server import Service
+from words.texts.moments import local_now
+
+_ANSWERED_SECONDS = 3.0
 
 
 class Waits:
@@ -52,12 +54,20 @@ async def confirm(console: Driven, words: str) -> None:
     """Press the button's key until it counts, for one pressed before all is drawn decides nothing; then see these."""
     asked = console.app.screen
     deadline = time.monotonic() + PATIENCE_SECONDS
-    while console.app.screen is asked and words not in console.flat and time.monotonic() < deadline:
+
+    def counts() -> bool:
+        return console.app.screen is not asked or words in console.flat
+
+    while not counts() and time.monotonic() < deadline:
         await console.press("y" if "(y)" in console.flat else "enter")
+        # What it asks for may take its time to be answered; a second press would close what is shown then.
+        again = time.monotonic() + _ANSWERED_SECONDS
+        while not counts() and time.monotonic() < again:
+            await console.pilot.pause(0.01)
     await console.sees(words)
 
 
-def kept(service: Service, person: Person, folder: Path, seconds: float = 900, **changed: str) -> TokenStore:
+def keep_session(service: Service, person: Person, folder: Path, seconds: float = 900, **changed: str) -> TokenStore:
     """The tokens of a person's session, as a console of the profile kept them; they end in so many seconds."""
     store = TokenStore(folder, "default", service.url)
     given = {"token": person.session["token"], "refresh_token": person.session["refreshToken"], **changed}

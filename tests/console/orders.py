@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from console.orders.order import Known, Order
-from console.orders.words import essentials
-from console.wire.shapes import Effect, Transaction
+from words.orders.order import Known, Order
+from words.orders.words import essentials
+from words.shapes import Effect, Transaction
 
 US, THEM, TOKEN, SPENDER = ("0x" + pair * 20 for pair in ("aa", "11", "cc", "dd"))
 ETHER, TOKENS = "evm:native", f"evm:1:{TOKEN}"
@@ -57,7 +57,7 @@ def earlier(number: int, *effects: Effect, status: str = "confirmed", **changed:
     )
 
 
-def said(shown: Order, known: Known | None = None) -> list[str]:
+def lines_of(shown: Order, known: Known | None = None) -> list[str]:
     """The essentials, as lines."""
     return [one.text for one in essentials(shown, known or Known())]
 

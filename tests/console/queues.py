@@ -9,7 +9,7 @@ from typing import Any
 from console.widgets.shown_item import ShownItem
 from tests.console.waiting import item
 from tests.fixtures.callers import ADDRESS, Tenant
-from tests.fixtures.consoles import Driven, driven
+from tests.fixtures.consoles import Driven, driving
 from tests.fixtures.server import Service
 from tests.outside.odd_api import OddApi, odd_api
 
@@ -21,7 +21,7 @@ READ_ON, APPROVE, ORDINARY = "Read on (Enter)", "Approve (y)", "Approve (Enter)"
 @asynccontextmanager
 async def queue(service: Service, tenant: Tenant, folder: Path, **options: Any) -> AsyncIterator[Driven]:
     """A console that has read the queue."""
-    async with driven(service.url, folder, key=tenant.key, **options) as console:
+    async with driving(service.url, folder, key=tenant.key, **options) as console:
         await console.sees("waiting", "live", "What it does")
         yield console
 
@@ -31,7 +31,7 @@ async def odd_queue(
     service: Service, tenant: Tenant, folder: Path, **options: Any
 ) -> AsyncIterator[tuple[Driven, OddApi]]:
     """The same through an API that can be made to misbehave."""
-    async with odd_api(service.url) as api, driven(api.url, folder, key=tenant.key, **options) as console:
+    async with odd_api(service.url) as api, driving(api.url, folder, key=tenant.key, **options) as console:
         await console.sees("waiting", "live", "What it does")
         yield console, api
 
@@ -64,7 +64,7 @@ async def reads_on(console: Driven) -> bool:
     return READ_ON in console.flat
 
 
-async def asked(console: Driven, *keys: str) -> None:
+async def ask(console: Driven, *keys: str) -> None:
     """Press keys and wait for a question that can be answered, with all that is known around what it is about."""
     await console.press(*keys[:-1])
     await console.until(lambda: console.one(ShownItem).known, "what is known around it")

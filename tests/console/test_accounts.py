@@ -10,7 +10,7 @@ from tests.fixtures.callers import Tenant
 from tests.fixtures.consoles import NARROW, WIDE
 from tests.fixtures.server import Service
 from tests.outside.evm_node import EvmNode
-from tests.routes.accounts.makers import opened
+from tests.routes.accounts.makers import open_account
 
 pytestmark = pytest.mark.long
 
@@ -29,7 +29,7 @@ async def test_an_account_shows_what_it_holds_in_all_and_wallet_by_wallet(
         evm_node.fund(agent.evm_address, 1_500_000_000_000_000_000)
     # Addresses of Solana are of several lengths, which a picture would show.
     wallets = [{"chain_type": "evm", "wallet_id": agent.id} for agent in agents]
-    made = opened(tenant, id="treasury", displayName="Treasury", wallets_configuration=wallets)
+    made = open_account(tenant, id="treasury", displayName="Treasury", wallets_configuration=wallets)
     async with at("agents", service, folder, tenant, size=size) as console:
         await console.sees("payer")
         await console.press("o")
@@ -47,7 +47,7 @@ async def test_a_deleted_agent_and_nothing_at_all_are_said(service: Service, ten
         await console.sees("payer")
         await console.press("o")
         await console.sees("No accounts.", "The API makes them: POST /accounts")
-        opened(tenant, agent, id="treasury")
+        open_account(tenant, agent, id="treasury")
         tenant.ok("DELETE", f"/agents/{agent.id}")
         await console.press("r")
         await console.sees("The agent was deleted: there is no wallet any more.")

@@ -4,20 +4,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.orders.address_book import names_on_lists
-from console.orders.addresses import checksum_address
-from console.orders.details import details
-from console.orders.order import Known
-from console.orders.words import summary
-from console.wire.shapes import PolicyRule
 from custody.chains.evm.address import checksum
-from tests.console.orders import THEM, order, pays, said
+from tests.console.orders import THEM, lines_of, order, pays
+from words.orders.addresses import checksum_address
+from words.orders.details import details
+from words.orders.lists import names_on_lists
+from words.orders.order import Known
+from words.orders.words import summary
+from words.shapes import PolicyRule
 
 
 def test_an_address_is_shown_with_its_checksum_whatever_its_source() -> None:
     lower = "0x5aaeb6053f3e94c9b9a09f33669435e7ef1beaed"
 
-    lines = said(order(pays(to=lower), to_address=lower.upper().replace("0X", "0x"), value="1500000000000000000"))
+    lines = lines_of(order(pays(to=lower), to_address=lower.upper().replace("0X", "0x"), value="1500000000000000000"))
 
     assert "  0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed" in lines
     assert summary(order(pays(to=lower)), Known()) == "Sends 1.5 ETH to 0x5aAeb…1BeAed"

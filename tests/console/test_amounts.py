@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.texts.amounts import coins, human, quote, self_called, tokens, whole
-from console.texts.chains import CHAINS, ETH, SOL, chain_name, native_coin
-from console.wire.shapes import TokenFunds
-from custody.chains.table import BUILT_IN
+from custody.chains import built_in
+from words.shapes import TokenFunds
+from words.texts.amounts import coins, human, quote, self_called, tokens, whole
+from words.texts.chains import CHAINS, ETH, SOL, chain_name, native_coin
 
 AMOUNTS = st.integers(0, 2**256 - 1)
 TOKEN = "0x" + "cc" * 20
@@ -126,7 +126,7 @@ def test_a_quotation_has_no_quotation_mark_inside_and_no_run_of_blanks(text: str
 def test_the_chains_are_those_of_the_service() -> None:
     ours = {chain_id: (chain.name, chain.coin.symbol, chain.coin.decimals) for chain_id, chain in CHAINS.items()}
 
-    assert ours == {chain.id: (chain.name, chain.symbol, chain.decimals) for chain in BUILT_IN}
+    assert ours == {chain.id: (chain.name, chain.symbol, chain.decimals) for chain in built_in.CHAINS}
 
 
 @pytest.mark.parametrize(

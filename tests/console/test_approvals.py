@@ -14,12 +14,12 @@ from console.queue.decisions import why_not
 from console.queue.queue import Item
 from console.widgets.listing import Listing
 from console.widgets.shown_item import ShownItem
-from console.wire.shapes import Approval, Effect
-from tests.console.waiting import TOKEN, cautious, item, later, queued, random_of, unlimited
+from tests.console.waiting import TOKEN, cautious, item, later, queue_order, queue_unlimited, random_of
 from tests.fixtures.callers import ADDRESS, OTHER_ADDRESS, Tenant
-from tests.fixtures.consoles import NARROW, Driven, driven
+from tests.fixtures.consoles import NARROW, Driven, driving
 from tests.fixtures.server import Service
 from tests.outside.odd_api import OddApi, Request, answers, hangs_up, odd_api
+from words.shapes import Approval, Effect
 
 
 def rows(console: Driven) -> list[str]:
@@ -30,8 +30,8 @@ def rows(console: Driven) -> list[str]:
 async def three(service: Service, tenant: Tenant, folder: Path) -> AsyncIterator[tuple[Driven, list[str]]]:
     """A console over three items of two agents."""
     payer, saver = cautious(tenant, "payer"), cautious(tenant, "saver")
-    made = [queued(payer, 5 * 10**17), queued(saver, 10**18, OTHER_ADDRESS), unlimited(payer)]
-    async with driven(service.url, folder, key=tenant.key) as console:
+    made = [queue_order(payer, 5 * 10**17), queue_order(saver, 10**18, OTHER_ADDRESS), queue_unlimited(payer)]
+    async with driving(service.url, folder, key=tenant.key) as console:
         await console.sees("3 waiting", "live")
         yield console, made
 
@@ -117,13 +117,13 @@ async def test_in_a_narrow_terminal_the_keys_fit_and_the_way_back_is_among_them(
     async with three(service, tenant, folder) as (console, _):
         await console.pilot.resize_terminal(*NARROW)
         await console.sees("Search", "q Quit")
-        await console.gone("Reload")
+        await console.sees_no("Reload")
 
         await console.press("enter")
         await console.sees("esc Back", "q Quit")
         await console.press("escape")
 
-        await console.gone("esc Back")
+        await console.sees_no("esc Back")
 
 
 async def test_marks_are_counted_and_taken_back(service: Service, tenant: Tenant, folder: Path) -> None:
@@ -233,9 +233,9 @@ def test_totals_are_by_asset_and_chain_and_never_of_what_has_no_bound() -> None:
 @pytest.mark.long
 async def test_pictures_of_the_queue(service: Service, tenant: Tenant, folder: Path, pictures: Any) -> None:
     payer, saver = cautious(tenant, "payer"), cautious(tenant, "saver")
-    made = [queued(payer, 15 * 10**17), unlimited(payer), queued(saver, 3, OTHER_ADDRESS)]
+    made = [queue_order(payer, 15 * 10**17), queue_unlimited(payer), queue_order(saver, 3, OTHER_ADDRESS)]
     shown = [item(tenant, one) for one in made]
-    async with driven(service.url, folder, key=tenant.key, now=lambda: later(shown[2])) as console:
+    async with driving(service.url, folder, key=tenant.key, now=lambda: later(shown[2])) as console:
         await console.sees("3 waiting", "live")
         await console.press("space")
         await console.until(lambda: console.one(ShownItem).known, "what is known around it")
@@ -249,7 +249,7 @@ async def test_pictures_of_the_queue(service: Service, tenant: Tenant, folder: P
 
 
 async def test_a_picture_of_nothing(service: Service, tenant: Tenant, folder: Path, pictures: Any) -> None:
-    async with driven(service.url, folder, key=tenant.key) as console:
+    async with driving(service.url, folder, key=tenant.key) as console:
         await console.sees("No pending approvals.", "live")
 
         assert await console.picture() == pictures
@@ -259,7 +259,7 @@ async def test_a_picture_of_nothing(service: Service, tenant: Tenant, folder: Pa
 async def test_a_history_that_could_not_be_read_on_is_read_on_once_the_service_answers(
     service: Service, tenant: Tenant, folder: Path
 ) -> None:
-    denied = queued(cautious(tenant))
+    denied = queue_order(cautious(tenant))
     tenant.ok("POST", f"/approvals/{denied}/deny", {})
     found = [item(tenant, denied) | {"id": f"a-{number}"} for number in range(300)]
 
@@ -270,7 +270,7 @@ async def test_a_history_that_could_not_be_read_on_is_read_on_once_the_service_a
         await answers(200, data, X_Total_Count=str(len(found)), **onwards)(api, request, writer)
 
     history = "/approvals?status=rejected"
-    async with odd_api(service.url) as api, driven(api.url, folder, key=tenant.key) as console:
+    async with odd_api(service.url) as api, driving(api.url, folder, key=tenant.key) as console:
         api.does(pages, history)
         api.does(hangs_up, f"{history}&limit=200&cursor=200")
         await console.sees("0 waiting", "live")

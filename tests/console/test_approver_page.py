@@ -1,5 +1,6 @@
 """The page on which an approver's key is asked: one name, one ticket, one answer, five minutes. Decision 0059."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -10,7 +11,7 @@ import pytest
 
 from console.approver.matter import base64url
 from console.approver.page import MAX_ANSWER_BYTES, PAGE_SECONDS, RP_ID, Page, Task, serve
-from console.texts.lines import Heading, Line
+from words.texts.lines import Heading, Line
 
 CHALLENGE = base64url(b"what the key signs")
 HOSTILE = "TICKET BODY <script>alert(1)</script> \" ' &lt; TASK"
@@ -27,10 +28,10 @@ class Browser:
         """Ask with the right name, unless told otherwise; the address is given, for no resolver here knows it."""
         headers = {"Host": f"{RP_ID}:{self.page.port}", **options.pop("headers", {})}
         address = f"http://{options.pop('at', '127.0.0.1')}:{self.page.port}{path}"
-        async with httpx.AsyncClient(trust_env=False) as client:
+        async with httpx.AsyncClient(trust_env=False, timeout=60) as client:
             return await client.request(method, address, headers=headers, **options)
 
-    async def opened(self) -> str:
+    async def open_page(self) -> str:
         """Open the page; the ticket for its answer."""
         shown = await self.ask(f"/{self.ticket}")
         assert shown.status_code == 200, shown.text
@@ -64,7 +65,7 @@ async def standing() -> AsyncIterator[Browser]:
 
 async def test_an_answer_is_taken_once() -> None:
     async with standing() as browser:
-        ticket = await browser.opened()
+        ticket = await browser.open_page()
         statuses = [await browser.answer(browser.body(ticket)) for _ in range(2)]
 
         assert statuses == [204, 403]
@@ -86,7 +87,7 @@ async def test_no_other_name_leads_to_the_page(host: str) -> None:
         named = {"Host": host.format(browser.page.port)}
         for path in (f"/{browser.ticket}", "/page.js", "/page.css"):
             assert (await browser.ask(path, headers=named)).status_code in (400, 403)
-        ticket = await browser.opened()
+        ticket = await browser.open_page()
         assert await browser.answer(browser.body(ticket), **named) in (400, 403)
         assert await browser.answer(browser.body(ticket)) == 204
 
@@ -122,7 +123,7 @@ async def test_text_of_others_stays_text_and_the_page_loads_nothing_foreign() ->
 )
 async def test_the_page_refuses_a_strange_answer_and_uses_nothing_up(changed: dict[str, Any], status: int) -> None:
     async with standing() as browser:
-        ticket = await browser.opened()
+        ticket = await browser.open_page()
 
         assert await browser.answer(browser.body(**{"ticket": ticket, **changed})) == status
         assert await browser.answer(browser.body(ticket)) == 204
@@ -135,7 +136,7 @@ async def test_the_page_refuses_a_strange_answer_and_uses_nothing_up(changed: di
 )
 async def test_another_page_cannot_answer(headers: dict[str, str], status: int) -> None:
     async with standing() as browser:
-        ticket = await browser.opened()
+        ticket = await browser.open_page()
 
         assert await browser.answer(browser.body(ticket), **headers) == status
         assert await browser.answer(b"{" * 100) == 400
@@ -145,7 +146,7 @@ async def test_another_page_cannot_answer(headers: dict[str, str], status: int) 
 async def test_nothing_is_answered_before_the_page_was_opened_or_after_its_time() -> None:
     async with standing() as browser:
         assert await browser.answer(browser.body("")) == 403
-        ticket = await browser.opened()
+        ticket = await browser.open_page()
         browser.clock[0] = PAGE_SECONDS
 
         assert await browser.answer(browser.body(ticket)) == 403
@@ -165,3 +166,47 @@ async def test_the_page_listens_on_one_address_of_this_machine() -> None:
         with pytest.raises(httpx.ConnectError):
             await browser.ask("/page.js", at="127.0.0.2")
         assert (await browser.ask("/page.js")).status_code == 200
+
+
+async def outcome(browser: Browser, ticket: str, **headers: str) -> httpx.Response:
+    """Ask what became of the answer, from our own page unless told otherwise."""
+    given = {"Origin": browser.page.origin, "Content-Type": "application/json", **headers}
+    return await browser.ask("/outcome", "POST", headers=given, content=json.dumps({"ticket": ticket}))
+
+
+async def test_the_page_that_answered_is_told_what_became_of_it() -> None:
+    async with standing() as browser:
+        ticket = await browser.open_page()
+        assert await browser.answer(browser.body(ticket)) == 204
+        asked = asyncio.create_task(outcome(browser, ticket))
+        browser.page.tell("Approved by you.", done=True)
+        # The first word counts.
+        browser.page.tell("Nothing happened.", done=False)
+
+        told = await asked
+        assert (told.status_code, told.json()) == (200, {"said": "Approved by you.", "done": True})
+        await asyncio.wait_for(browser.page.over(), 60)
+
+
+async def test_strangers_are_not_told_what_became_of_it() -> None:
+    async with standing() as browser:
+        ticket = await browser.open_page()
+        browser.page.tell("Approved by you.", done=True)
+        before = await outcome(browser, ticket)
+        assert await browser.answer(browser.body(ticket)) == 204
+        strangers = [
+            await outcome(browser, "A" * len(ticket)),
+            await outcome(browser, ""),
+            await outcome(browser, ticket, Origin="http://localhost:8080"),
+        ]
+
+        assert [one.status_code for one in (before, *strangers)] == [403, 403, 403, 403]
+        assert (await outcome(browser, ticket)).status_code == 200
+
+
+async def test_a_page_that_was_not_answered_needs_no_last_word() -> None:
+    async with standing() as browser:
+        await browser.open_page()
+        browser.page.tell("The console went back.", done=False)
+
+        await asyncio.wait_for(browser.page.over(), 60)

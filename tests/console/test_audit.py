@@ -8,17 +8,17 @@ from typing import Any
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from console.texts import filters
-from console.texts.fields import indent
-from console.texts.moments import clock, moment
 from console.widgets.listing import Listing
 from tests.fixtures.callers import Tenant
 from tests.fixtures.console_sessions import keep_session
-from tests.fixtures.consoles import NARROW, WIDE, Driven, driven
+from tests.fixtures.consoles import NARROW, WIDE, Driven, driving
 from tests.fixtures.deployments import owner_of
 from tests.fixtures.people import Person
 from tests.fixtures.server import Service
 from tests.outside.odd_api import OddApi, odd_api, says_nothing
+from words.texts import filters
+from words.texts.fields import indent
+from words.texts.moments import clock, moment
 
 pytestmark = pytest.mark.long
 
@@ -27,13 +27,13 @@ pytestmark = pytest.mark.long
 async def looking(service: Service | OddApi, folder: Path, person: Person, **settings: Any) -> Any:
     """A console of a person who is signed in, at the audit trail."""
     keep_session(folder, service.url, person)
-    async with driven(service.url, folder, **settings) as console:
+    async with driving(service.url, folder, **settings) as console:
         await console.until(lambda: console.app.person, "the sign-in")
         await console.press("7")
         yield console
 
 
-async def searched(console: Driven, line: str) -> None:
+async def search(console: Driven, line: str) -> None:
     """Type a search into the line, in place of what stands there."""
     await console.sees("newest first")
     await console.press("slash", "end", "ctrl+u")
@@ -90,10 +90,10 @@ async def test_it_looks_like_this(  # noqa: PLR0917 - fixtures
 
 async def test_it_finds_what_one_looks_for(service: Service, folder: Path, as_owner: Person, frozen: str) -> None:
     async with looking(service, folder, as_owner) as console:
-        await searched(console, f"action:agent.froz* actor:user:{as_owner.id} resource:agent:buyer from:1h")
+        await search(console, f"action:agent.froz* actor:user:{as_owner.id} resource:agent:buyer from:1h")
         await console.sees("1 row, newest first", "agent.frozen")
-        await console.gone("agent.created", "membership.added")
-        await searched(console, "to:2020-01-01")
+        await console.sees_no("agent.created", "membership.added")
+        await search(console, "to:2020-01-01")
 
         await console.sees("No row matches the filter")
 
@@ -102,14 +102,14 @@ async def test_a_wrong_filter_stays_in_the_field_with_its_error(
     service: Service, folder: Path, as_owner: Person, frozen: str
 ) -> None:
     async with looking(service, folder, as_owner) as console:
-        await searched(console, "agent.frozen")
+        await search(console, "agent.frozen")
         await console.sees("agent.frozen is not a filter here. Known filters: action:, actor:, resource:")
         await console.press("ctrl+u", *"from", "colon", *"lunch", "enter")
         await console.sees("from: write a day (2026-01-31), a time", "from:lunch")
         await console.press("ctrl+u", *"action", "colon", *"tx", "percent_sign", "enter")
 
         await console.sees("action:tx%", "! action")
-        await console.gone("agent.created")
+        await console.sees_no("agent.created")
 
 
 async def test_until_a_new_search_is_answered_the_old_rows_are_gone(
@@ -118,10 +118,10 @@ async def test_until_a_new_search_is_answered_the_old_rows_are_gone(
     async with odd_api(service.url) as odd, looking(odd, folder, as_owner) as console:
         await console.sees("agent.created", "rows, newest first", "odd[/red] orders")
         odd.does(says_nothing, "/audit/events")
-        await searched(console, "action:tx.*")
+        await search(console, "action:tx.*")
 
         await console.sees("Loading…")
-        await console.gone("agent.created", "agent.frozen", "newest first", "odd[/red] orders")
+        await console.sees_no("agent.created", "agent.frozen", "newest first", "odd[/red] orders")
         odd.well()
 
 

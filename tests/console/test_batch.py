@@ -9,8 +9,8 @@ import pytest
 
 from console.dialogs.batch import BatchDecision
 from console.widgets.shown_item import ShownItem
-from tests.console.queues import READ_ON, asked, odd_queue, queue, read_through, state
-from tests.console.waiting import item, later, queued
+from tests.console.queues import READ_ON, ask, odd_queue, queue, read_through, state
+from tests.console.waiting import item, later, queue_order
 from tests.fixtures.callers import ADDRESS, OTHER_ADDRESS, Agent, Tenant
 from tests.fixtures.server import Service
 from tests.outside.odd_api import OddApi, Request, passes_on, refuses
@@ -21,11 +21,11 @@ pytestmark = pytest.mark.long
 async def test_several_are_denied_at_once_and_each_is_told(
     service: Service, tenant: Tenant, agent: Agent, folder: Path
 ) -> None:
-    first, second, third, fourth = (queued(agent, value) for value in (2, 3, 4, 5))
+    first, second, third, fourth = (queue_order(agent, value) for value in (2, 3, 4, 5))
     async with queue(service, tenant, folder) as console:
         await console.press("space", "space", "space")
         await console.sees("3 marked")
-        await asked(console, "d")
+        await ask(console, "d")
         await console.sees("Deny these 3?", "In all 0.000000000000000012 ETH (12 wei)")
         tenant.ok("POST", f"/approvals/{third}/approve", {})
 
@@ -35,7 +35,7 @@ async def test_several_are_denied_at_once_and_each_is_told(
         await console.sees("Approved by a holder of the tenant key")
 
         await console.press("enter")
-        await console.gone("Deny these 3?")
+        await console.sees_no("Deny these 3?")
         await console.sees("1 waiting")
     states = [state(tenant, one) for one in (fourth, third, second, first)]
     assert states == ["rejected", "approved", "rejected", "pending"]
@@ -45,14 +45,14 @@ async def test_several_are_denied_at_once_and_each_is_told(
 async def test_equal_payments_are_approved_at_once_and_unequal_ones_are_not(
     service: Service, tenant: Tenant, agent: Agent, folder: Path
 ) -> None:
-    approvals = [queued(agent, 2), queued(agent, 3), queued(agent, 4, OTHER_ADDRESS)]
+    approvals = [queue_order(agent, 2), queue_order(agent, 3), queue_order(agent, 4, OTHER_ADDRESS)]
     async with queue(service, tenant, folder, size=(140, 20)) as console:
         await console.press("space", "space", "space", "a")
         await console.sees("These differ in destination")
         assert not isinstance(console.app.screen, BatchDecision)
 
         await console.press("home", "space")
-        await asked(console, "a")
+        await ask(console, "a")
         await console.sees(
             "Approve these 2?", "In all 0.000000000000000005 ETH (5 wei)", ADDRESS, "! First time", READ_ON
         )
@@ -66,44 +66,44 @@ async def test_equal_payments_are_approved_at_once_and_unequal_ones_are_not(
 
 
 async def test_cancelling_a_batch_keeps_the_marks(service: Service, tenant: Tenant, agent: Agent, folder: Path) -> None:
-    approvals = [queued(agent, value) for value in (2, 3, 4)]
+    approvals = [queue_order(agent, value) for value in (2, 3, 4)]
     async with queue(service, tenant, folder) as console:
         await console.press("space", "space")
-        await asked(console, "d")
+        await ask(console, "d")
         await console.press("escape")
-        await console.gone("Deny these 2?")
+        await console.sees_no("Deny these 2?")
         await console.sees("2 marked")
 
         await console.press("down")
-        await asked(console, "d")
+        await ask(console, "d")
         await console.press("enter")
         await console.sees("2 denied")
         await console.press("enter")
-        await console.gone("Deny these 2?", "marked")
+        await console.sees_no("Deny these 2?", "marked")
     assert [state(tenant, one) for one in approvals] == ["pending", "rejected", "rejected"]
 
 
 async def test_the_context_of_a_batch_is_kept_current(
     service: Service, tenant: Tenant, agent: Agent, folder: Path
 ) -> None:
-    other, _, shown = (queued(agent, value) for value in (2, 3, 4))
+    other, _, shown = (queue_order(agent, value) for value in (2, 3, 4))
     clock = [later(item(tenant, shown))]
     async with queue(service, tenant, folder, now=lambda: clock[0]) as console:
         await console.press("space", "space")
-        await asked(console, "a")
+        await ask(console, "a")
         await console.sees("Approve these 2?", "! First time")
 
         tenant.ok("POST", f"/approvals/{other}/approve", {})
         clock[0] += timedelta(minutes=1)
 
-        await console.gone("! First time")
+        await console.sees_no("! First time")
         await console.sees("New information has arrived: read it from the top.")
 
 
 async def test_a_warning_that_comes_while_several_are_decided_is_read_before_the_rest(
     service: Service, tenant: Tenant, agent: Agent, folder: Path
 ) -> None:
-    older, newer = (queued(agent, value) for value in (3, 4))
+    older, newer = (queue_order(agent, value) for value in (3, 4))
     clock, asked_again = [later(item(tenant, newer))], asyncio.Event()
 
     async def fails_late(api: OddApi, request: Request, writer: asyncio.StreamWriter) -> None:
@@ -121,7 +121,7 @@ async def test_a_warning_that_comes_while_several_are_decided_is_read_before_the
             await passes_on(api, request, writer)
 
         await console.press("space", "space")
-        await asked(console, "a")
+        await ask(console, "a")
         await console.sees("Approve these 2?", "! First time")
         await console.until(lambda: not looking(), "all that is known")
         api.does(fails_late, "/vault/")
@@ -143,7 +143,7 @@ async def test_a_warning_that_comes_while_several_are_decided_is_read_before_the
 async def test_a_warning_that_is_known_and_not_shown_yet_is_shown_before_anything_is_decided(
     service: Service, tenant: Tenant, agent: Agent, folder: Path
 ) -> None:
-    _, older, newer = (queued(agent, value) for value in (2, 3, 4))
+    _, older, newer = (queue_order(agent, value) for value in (2, 3, 4))
     last, answered = f"/vault/{agent.id}/transactions/{item(tenant, older)['txId']}", asyncio.Event()
 
     async def late(api: OddApi, request: Request, writer: asyncio.StreamWriter) -> None:
@@ -156,7 +156,7 @@ async def test_a_warning_that_is_known_and_not_shown_yet_is_shown_before_anythin
         await console.until(lambda: console.one(ShownItem).known, "what is known around the third")
         # The pane may have asked, too, on its way down.
         before = len(api.at(last))
-        await asked(console, "a")
+        await ask(console, "a")
         # Of the one all is known by now, and still it says that nothing is.
         await console.until(lambda: len(api.at(last)) > before, "the question about the other")
         assert "! First time" not in console.flat

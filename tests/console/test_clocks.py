@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from console.texts.moments import local_now
-from tests.console.waiting import cautious, queued
+from tests.console.waiting import cautious, queue_order
 from tests.fixtures.callers import Tenant
-from tests.fixtures.consoles import driven
+from tests.fixtures.consoles import driving
 from tests.fixtures.server import Service
 from tests.outside import odd_api
-from tests.outside.odd_api import OddApi, changed, succeeds
+from tests.outside.odd_api import OddApi, changing, succeeds
+from words.texts.moments import local_now
 
 pytestmark = pytest.mark.long
 
@@ -34,10 +34,10 @@ async def odd(service: Service) -> AsyncIterator[OddApi]:
 async def test_a_clock_that_is_days_off_is_told_once_and_not_followed(
     service: Service, tenant: Tenant, folder: Path, odd: OddApi, date: str
 ) -> None:
-    queued(cautious(tenant))
+    queue_order(cautious(tenant))
     for path in ("/approvals", "/agents", "/vault"):
-        odd.does(changed(rb"\A[^\r]*", rb"\g<0>\r\ndate: " + date.encode()), path)
-    async with driven(odd.url, folder, key=tenant.key) as console:
+        odd.does(changing(rb"\A[^\r]*", rb"\g<0>\r\ndate: " + date.encode()), path)
+    async with driving(odd.url, folder, key=tenant.key) as console:
         await console.sees("1 waiting", "The service's clock is more than a day off")
         seen = len(odd.at("/approvals"))
         await console.until(lambda: len(odd.at("/approvals")) > seen, "another answer")
@@ -50,9 +50,9 @@ async def test_a_clock_that_is_days_off_is_told_once_and_not_followed(
 async def test_an_item_that_ends_at_the_end_of_all_calendars_is_shown(
     service: Service, tenant: Tenant, folder: Path, odd: OddApi, expires: str
 ) -> None:
-    queued(cautious(tenant))
-    odd.does(changed(rb'"expiresAt":("[^"]*"|null)', b'"expiresAt":"%s"' % expires.encode()), "/approvals")
-    async with driven(odd.url, folder, key=tenant.key) as console:
+    queue_order(cautious(tenant))
+    odd.does(changing(rb'"expiresAt":("[^"]*"|null)', b'"expiresAt":"%s"' % expires.encode()), "/approvals")
+    async with driving(odd.url, folder, key=tenant.key) as console:
         await console.sees("1 waiting", "payer")
         await console.press("a")
 
@@ -63,5 +63,5 @@ async def test_a_code_that_never_ends_is_shown(service: Service, tenant: Tenant,
     address = {"verification_uri": "https://custody.example/device", "verification_uri_complete": ""}
     code = {"device_code": "x", "user_code": "BCDF-3479", "expires_in": 10**15, "interval": 10**15, **address}
     odd.does(succeeds(code), "/auth/device/code")
-    async with driven(odd.url, folder, tenant=tenant.id) as console:
+    async with driving(odd.url, folder, tenant=tenant.id) as console:
         await console.sees("https://custody.example/device", "This code expires in 23h")

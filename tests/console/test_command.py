@@ -116,7 +116,7 @@ def test_an_installation_without_it_says_so(tmp_path: Path) -> None:
     )
 
     assert ended.returncode == 2
-    assert ended.stderr.startswith("custody console: not part of this installation")
+    assert ended.stderr.startswith("custody: this command is not part of this installation")
 
 
 def _packages() -> str:

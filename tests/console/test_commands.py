@@ -10,13 +10,13 @@ from console.commands import find
 from console.screens.agents import Agents
 from console.session_control import SIGN_IN_MODE
 from tests.fixtures.callers import Tenant
-from tests.fixtures.consoles import Driven, driven
+from tests.fixtures.consoles import Driven, driving
 from tests.fixtures.server import Service
 
 pytestmark = pytest.mark.long
 
 
-async def opened(console: Driven, query: str = "") -> None:
+async def open_palette(console: Driven, query: str = "") -> None:
     """Open the palette, and look for something in it."""
     await console.until(lambda: console.app.person, "the sign-in")
     await console.press("6")
@@ -28,12 +28,12 @@ async def opened(console: Driven, query: str = "") -> None:
     await console.write(query)
 
 
-def offered(console: Driven) -> list[str]:
+def offers(console: Driven) -> list[str]:
     """List the palette's offers, each without its second line."""
     return [str(option.prompt).split("\n")[0] for option in console.one(CommandList).options]
 
 
-def told(console: Driven) -> list[str]:
+def offers_in_full(console: Driven) -> list[str]:
     """List the palette's offers, with both of their lines."""
     return [str(option.prompt) for option in console.one(CommandList).options]
 
@@ -41,34 +41,34 @@ def told(console: Driven) -> list[str]:
 async def test_it_offers_places_and_the_acts_of_the_screen_and_nothing_of_textual(
     service: Service, tenant: Tenant, folder: Path, pictures: SnapshotAssertion
 ) -> None:
-    async with driven(service.url, folder, key=tenant.key) as console:
-        await opened(console)
+    async with driving(service.url, folder, key=tenant.key) as console:
+        await open_palette(console)
 
-        found = offered(console)
+        found = offers(console)
         assert {"Explain a request", "Reload", "Help", "Dark or light", "Quit", "Go to Audit"} <= set(found)
         assert not {"Screenshot", "Maximize", "Theme", "Keys", "Scroll Left"} & set(found)
         assert len(found) == len(set(found))
-        assert [option for option in told(console) if "z freezes the selected one" in option]
+        assert [option for option in offers_in_full(console) if "z freezes the selected one" in option]
         assert await console.picture() == pictures
 
 
 async def test_places_themes_and_acts_are_reached_by_name(service: Service, tenant: Tenant, folder: Path) -> None:
-    async with driven(service.url, folder, key=tenant.key, read_only=True) as console:
-        await opened(console)
-        assert [name for name in offered(console) if "reeze" in name] == []
+    async with driving(service.url, folder, key=tenant.key, read_only=True) as console:
+        await open_palette(console)
+        assert [name for name in offers(console) if "reeze" in name] == []
         await console.write("dark")
-        await console.until(lambda: offered(console) == ["Dark or light"], "the one act")
+        await console.until(lambda: offers(console) == ["Dark or light"], "the one act")
         await console.press("enter")
         await console.until(lambda: console.app.theme == "custody-light", "the light theme")
 
-        await opened(console, "explain")
-        await console.until(lambda: offered(console) == ["Explain a request"], "the act of the screen")
+        await open_palette(console, "explain")
+        await console.until(lambda: offers(console) == ["Explain a request"], "the act of the screen")
         await console.press("enter")
         await console.sees("Which route would a request match?")
         await console.press("escape")
 
-        await opened(console, "webh")
-        await console.until(lambda: offered(console) == ["Go to Webhooks"], "the one place")
+        await open_palette(console, "webh")
+        await console.until(lambda: offers(console) == ["Go to Webhooks"], "the one place")
         await console.press("enter")
         await console.until(lambda: console.app.current_mode == "webhooks", "the place")
 
@@ -76,8 +76,8 @@ async def test_places_themes_and_acts_are_reached_by_name(service: Service, tena
 async def test_a_hostile_name_is_text_and_holds_nothing_up(service: Service, tenant: Tenant, folder: Path) -> None:
     # Letters in so many orders keep a matcher busy that tries them all, as Textual's own does.
     tenant.ok("POST", "/agents", {"id": "hostile", "name": "[red]loud[/red][@click=app.quit]" + "a" * 150 + "b"})
-    async with driven(service.url, folder, key=tenant.key) as console:
-        await opened(console, "aaab")
+    async with driving(service.url, folder, key=tenant.key) as console:
+        await open_palette(console, "aaab")
         await console.sees("aaab")
         await console.press(*["backspace"] * 4, *"loud")
 
@@ -87,9 +87,9 @@ async def test_a_hostile_name_is_text_and_holds_nothing_up(service: Service, ten
 async def test_an_agent_is_found_by_its_name(service: Service, tenant: Tenant, folder: Path) -> None:
     for number in range(30):
         tenant.ok("POST", "/agents", {"id": f"buyer-{number}", "name": f"Buyer {number}"})
-    async with driven(service.url, folder, key=tenant.key) as console:
-        await opened(console, "agent buyer 17")
-        await console.until(lambda: offered(console) == ["Find agent Buyer 17 (buyer-17)"], "the one agent")
+    async with driving(service.url, folder, key=tenant.key) as console:
+        await open_palette(console, "agent buyer 17")
+        await console.until(lambda: offers(console) == ["Find agent Buyer 17 (buyer-17)"], "the one agent")
         await console.press("enter")
 
         await console.until(lambda: console.app.current_mode == "agents", "the agents")
@@ -101,7 +101,7 @@ async def test_a_found_agent_stays_under_the_cursor_when_one_comes_back(
 ) -> None:
     for name in ("ann", "bob"):
         tenant.ok("POST", "/agents", {"id": name, "name": name})
-    async with driven(service.url, folder, key=tenant.key) as console:
+    async with driving(service.url, folder, key=tenant.key) as console:
         await console.until(lambda: console.app.person, "the sign-in")
         await console.press("2")
         await console.until(lambda: console.app.chosen_agent, "rest")
@@ -111,8 +111,8 @@ async def test_a_found_agent_stays_under_the_cursor_when_one_comes_back(
         # The service is quicker than the cursor comes to rest.
         console.app.rest = 60
         before = page.all_agents
-        await opened(console, f"find agent {other}")
-        await console.until(lambda: offered(console) == [f"Find agent {other} ({other})"], "the one agent")
+        await open_palette(console, f"find agent {other}")
+        await console.until(lambda: offers(console) == [f"Find agent {other} ({other})"], "the one agent")
         await console.press("enter")
         await console.until(lambda: page.all_agents is not before, "the list again")
 
@@ -123,7 +123,7 @@ async def test_a_found_agent_stays_under_the_cursor_when_one_comes_back(
 
 async def test_at_the_sign_in_nothing_leads_past_it(service: Service, tenant: Tenant, folder: Path) -> None:
     tenant.ok("POST", "/agents", {"id": "buyer", "name": "Buyer"})
-    async with driven(service.url, folder, key=tenant.key) as console:
+    async with driving(service.url, folder, key=tenant.key) as console:
         await console.until(lambda: console.app.person, "the sign-in")
         await console.press("i")
         await console.sees("This code expires in")

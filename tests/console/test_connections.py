@@ -14,7 +14,7 @@ ANSWER = b'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 
 CLIENTS, QUESTIONS, MOMENTS = 12, 5, 15
 
 
-async def _served(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def _serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     try:
         while True:
             await reader.readuntil(b"\r\n\r\n")
@@ -39,7 +39,7 @@ async def _given_up(client: ApiClient) -> None:
 
 async def _left_open(*, ours: bool) -> int:
     """Count the sockets that were lost."""
-    server: AbstractAsyncContextManager[asyncio.Server] = await asyncio.start_server(_served, "127.0.0.1", 0)
+    server: AbstractAsyncContextManager[asyncio.Server] = await asyncio.start_server(_serve, "127.0.0.1", 0)
     # What others have lost is said here in its own name, and not counted as ours.
     gc.collect()
     with warnings.catch_warnings(record=True) as said:

@@ -4,10 +4,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from console.orders.dangers import dangers
-from console.orders.order import Known
 from console.queue.context_cache import REMEMBERED, ContextCache
 from tests.console.orders import order
+from words.orders.dangers import dangers
+from words.orders.order import Known
 
 NOW = datetime(2026, 2, 1, 12, tzinfo=UTC)
 KNOWN = Known(frozen="This agent is frozen.")

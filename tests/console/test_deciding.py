@@ -9,8 +9,8 @@ import pytest
 from textual import events
 
 from console.widgets.shown_item import ShownItem
-from tests.console.queues import asked, odd_queue, question, queue, state
-from tests.console.waiting import item, later, queued
+from tests.console.queues import ask, odd_queue, question, queue, state
+from tests.console.waiting import item, later, queue_order
 from tests.fixtures.callers import ADDRESS, OTHER_ADDRESS, Agent, Tenant, rule
 from tests.fixtures.server import Service
 from tests.outside.odd_api import answers, says_nothing
@@ -19,9 +19,9 @@ from tests.outside.odd_api import answers, says_nothing
 async def test_an_approval_signs_the_digest_that_was_shown(
     service: Service, tenant: Tenant, agent: Agent, folder: Path
 ) -> None:
-    approval = queued(agent)
+    approval = queue_order(agent)
     async with odd_queue(service, tenant, folder) as (console, api):
-        await asked(console, "a")
+        await ask(console, "a")
         await console.sees("Approve this?", ADDRESS, "0.000000000000000005 ETH (5 wei)", "Local chain", "expires in")
 
         await console.press("y")
@@ -34,9 +34,9 @@ async def test_an_approval_signs_the_digest_that_was_shown(
 
 
 async def test_a_denial_carries_its_reason(service: Service, tenant: Tenant, agent: Agent, folder: Path) -> None:
-    approval = queued(agent)
+    approval = queue_order(agent)
     async with queue(service, tenant, folder) as console:
-        await asked(console, "d")
+        await ask(console, "d")
 
         await console.write("no invoice")
         await console.press("enter")
@@ -48,9 +48,9 @@ async def test_a_denial_carries_its_reason(service: Service, tenant: Tenant, age
 async def test_enter_comes_after_what_was_typed_before_it(
     service: Service, tenant: Tenant, agent: Agent, folder: Path
 ) -> None:
-    approval, reason = queued(agent), ", ".join(["the invoice is of another house"] * 9)
+    approval, reason = queue_order(agent), ", ".join(["the invoice is of another house"] * 9)
     async with queue(service, tenant, folder) as console:
-        await asked(console, "d")
+        await ask(console, "d")
 
         # All at once, as a terminal hands on what was typed faster than it was drawn.
         for letter in reason:
@@ -63,12 +63,12 @@ async def test_enter_comes_after_what_was_typed_before_it(
 
 @pytest.mark.long
 async def test_stepping_back_decides_nothing(service: Service, tenant: Tenant, agent: Agent, folder: Path) -> None:
-    approval = queued(agent)
+    approval = queue_order(agent)
     async with queue(service, tenant, folder) as console:
         for key in ("a", "d"):
-            await asked(console, key)
+            await ask(console, key)
             await console.press("escape")
-            await console.gone("Cancel (Esc)")
+            await console.sees_no("Cancel (Esc)")
 
     assert state(tenant, approval) == "pending"
 
@@ -79,7 +79,7 @@ async def test_stepping_back_decides_nothing(service: Service, tenant: Tenant, a
 async def test_a_decision_never_slips_to_the_row_that_comes_after(
     service: Service, tenant: Tenant, agent: Agent, folder: Path, known: bool
 ) -> None:
-    other, shown = queued(agent, 7), queued(agent, 5)
+    other, shown = queue_order(agent, 7), queue_order(agent, 5)
     async with queue(service, tenant, folder) as console:
         await console.sees("(5 wei)")
 
@@ -95,7 +95,7 @@ async def test_a_decision_never_slips_to_the_row_that_comes_after(
         assert (state(tenant, shown), state(tenant, other)) == ("rejected", "pending")
         await console.press("escape", "down")
         await console.sees("(7 wei)")
-        await asked(console, "a")
+        await ask(console, "a")
         await console.press("y")
         await console.sees("Approved by you")
     assert state(tenant, other) == "approved"
@@ -104,7 +104,7 @@ async def test_a_decision_never_slips_to_the_row_that_comes_after(
 async def test_a_key_pressed_before_the_question_is_drawn_decides_nothing(
     service: Service, tenant: Tenant, agent: Agent, folder: Path
 ) -> None:
-    approval = queued(agent)
+    approval = queue_order(agent)
     async with odd_queue(service, tenant, folder) as (console, api):
         await console.until(lambda: console.one(ShownItem).known, "what is known around it")
 
@@ -125,9 +125,9 @@ async def test_a_key_pressed_before_the_question_is_drawn_decides_nothing(
 async def test_a_decision_by_somebody_else_closes_the_question(
     service: Service, tenant: Tenant, agent: Agent, folder: Path
 ) -> None:
-    approval = queued(agent)
+    approval = queue_order(agent)
     async with odd_queue(service, tenant, folder) as (console, api):
-        await asked(console, "a")
+        await ask(console, "a")
 
         tenant.ok("POST", f"/approvals/{approval}/deny", {})
         await console.sees("Nothing is left to decide.")
@@ -136,16 +136,16 @@ async def test_a_decision_by_somebody_else_closes_the_question(
 
         assert api.at("/approvals/", "POST") == []
         await console.press("escape")
-        await console.gone("Approve this?")
+        await console.sees_no("Approve this?")
 
 
 async def test_another_order_behind_the_same_id_is_refused_and_said(
     service: Service, tenant: Tenant, agent: Agent, folder: Path
 ) -> None:
-    approval = queued(agent)
+    approval = queue_order(agent)
     changed = {"ok": False, "error": "Another order.", "data": {"code": "approval_changed"}}
     async with odd_queue(service, tenant, folder) as (console, api):
-        await asked(console, "a")
+        await ask(console, "a")
         api.does(answers(409, changed), "/approvals/", "POST")
 
         await console.press("y")
@@ -158,10 +158,10 @@ async def test_another_order_behind_the_same_id_is_refused_and_said(
 async def test_todays_rules_are_named_and_the_item_can_be_approved_once_they_allow_it(
     service: Service, tenant: Tenant, agent: Agent, folder: Path
 ) -> None:
-    approval = queued(agent)
+    approval = queue_order(agent)
     rules = [rule("approved-addresses", addresses=[OTHER_ADDRESS]), rule("spending-limit", maxPerTransaction="1")]
     async with queue(service, tenant, folder) as console:
-        await asked(console, "a")
+        await ask(console, "a")
         tenant.ok("PUT", f"/agents/{agent.id}/policies", rules)
         await console.press("y")
         await console.sees("stays pending", "approved-addresses:", "spending-limit:")
@@ -177,9 +177,9 @@ async def test_todays_rules_are_named_and_the_item_can_be_approved_once_they_all
 async def test_nothing_of_a_frozen_agent_is_approved(
     service: Service, tenant: Tenant, agent: Agent, folder: Path
 ) -> None:
-    approval = queued(agent)
+    approval = queue_order(agent)
     async with queue(service, tenant, folder) as console:
-        await asked(console, "a")
+        await ask(console, "a")
         tenant.ok("POST", f"/agents/{agent.id}/freeze", {"reason": "stolen"})
 
         await console.press("y")
@@ -189,10 +189,10 @@ async def test_nothing_of_a_frozen_agent_is_approved(
 
 
 async def test_read_only_sees_and_cannot_decide(service: Service, tenant: Tenant, agent: Agent, folder: Path) -> None:
-    approval = queued(agent)
+    approval = queue_order(agent)
     async with queue(service, tenant, folder, read_only=True) as console:
         await console.sees("This console is read-only.")
-        await console.gone("Deny", "Mark")
+        await console.sees_no("Deny", "Mark")
 
         await console.press("a", "enter", "d", "enter")
         await console.pilot.pause(0.05)
@@ -205,15 +205,15 @@ async def test_read_only_sees_and_cannot_decide(service: Service, tenant: Tenant
 async def test_the_context_of_the_shown_item_is_kept_current(
     service: Service, tenant: Tenant, agent: Agent, folder: Path
 ) -> None:
-    first, second, shown = queued(agent, 5), queued(agent, 6), queued(agent, 7)
+    first, second, shown = queue_order(agent, 5), queue_order(agent, 6), queue_order(agent, 7)
     clock = [later(item(tenant, shown))]
     async with queue(service, tenant, folder, now=lambda: clock[0]) as console:
         await console.sees("(7 wei)", "Never paid before.")
         tenant.ok("POST", f"/approvals/{first}/approve", {})
         clock[0] += timedelta(minutes=1)
-        await console.gone("Never paid before.")
+        await console.sees_no("Never paid before.")
 
-        await asked(console, "a")
+        await ask(console, "a")
         await console.sees("Approve this?", "at most 0.000000000000000005 ETH (5 wei)")
         tenant.ok("POST", f"/approvals/{second}/approve", {})
         clock[0] += timedelta(minutes=1)
@@ -226,7 +226,7 @@ async def test_the_context_of_the_shown_item_is_kept_current(
 async def test_no_question_begins_with_what_was_known_long_ago(
     service: Service, tenant: Tenant, agent: Agent, folder: Path
 ) -> None:
-    marked, shown = queued(agent, 6), queued(agent, 7)
+    marked, shown = queue_order(agent, 6), queue_order(agent, 7)
     clock = [later(item(tenant, shown))]
     async with odd_queue(service, tenant, folder, now=lambda: clock[0]) as (console, api):
         await console.press("down")

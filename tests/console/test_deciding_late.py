@@ -7,8 +7,8 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from tests.console.queues import asked, odd_queue, queue, state
-from tests.console.waiting import item, later, queued
+from tests.console.queues import ask, odd_queue, queue, state
+from tests.console.waiting import item, later, queue_order
 from tests.fixtures.callers import Agent, Tenant, rule
 from tests.fixtures.server import Service
 from tests.outside.odd_api import OddApi, Request, answers, hangs_up, loses, passes_on, refuses, says_nothing
@@ -19,16 +19,16 @@ pytestmark = pytest.mark.long
 async def test_an_approval_that_expires_meanwhile_closes_the_question(
     service: Service, tenant: Tenant, agent: Agent, folder: Path
 ) -> None:
-    approval = queued(agent)
+    approval = queue_order(agent)
     clock = [later(item(tenant, approval))]
     async with queue(service, tenant, folder, now=lambda: clock[0]) as console:
-        await asked(console, "a")
+        await ask(console, "a")
         await console.sees("expires in 23h 58m, at")
 
         clock[0] += timedelta(days=1)
         await console.sees("Expired at", "Nothing is left to decide.")
         await console.press("y", "escape")
-        await console.gone("Approve this?")
+        await console.sees_no("Approve this?")
 
         await console.press("a")
         await console.sees("Nothing is left to decide. Expired")
@@ -38,9 +38,9 @@ async def test_an_approval_that_expires_meanwhile_closes_the_question(
 async def test_a_decision_that_comes_too_late_is_said_as_what_it_is(
     service: Service, tenant: Tenant, agent: Agent, folder: Path, owner: asyncpg.Connection
 ) -> None:
-    approval = queued(agent)
+    approval = queue_order(agent)
     async with queue(service, tenant, folder) as console:
-        await asked(console, "d")
+        await ask(console, "d")
         await owner.execute("UPDATE approvals SET expires_at = now() - interval '1 s' WHERE id = $1", approval)
 
         await console.press("enter")
@@ -51,24 +51,24 @@ async def test_a_decision_that_comes_too_late_is_said_as_what_it_is(
 async def test_an_order_signed_but_not_broadcast_is_no_failure(
     service: Service, tenant: Tenant, agent: Agent, folder: Path
 ) -> None:
-    queued(agent)
+    queue_order(agent)
     signed = {"txId": "t", "txHash": "0xfeed", "status": "signed", "code": "upstream_failed"}
     async with odd_queue(service, tenant, folder) as (console, api):
-        await asked(console, "a")
+        await ask(console, "a")
         api.does(answers(502, {"ok": False, "error": "The node is away.", "data": signed}), "/approvals/", "POST")
 
         await console.press("y")
 
         await console.sees("Approved by you", "0xfeed", "the service retries automatically")
-        await console.gone("Approve this?")
+        await console.sees_no("Approve this?")
 
 
 async def test_without_an_answer_one_asks_again_under_the_same_key(
     service: Service, tenant: Tenant, agent: Agent, folder: Path
 ) -> None:
-    approval = queued(agent)
+    approval = queue_order(agent)
     async with odd_queue(service, tenant, folder) as (console, api):
-        await asked(console, "a")
+        await ask(console, "a")
         api.does(hangs_up, "/approvals/", "POST")
         await console.press("y")
         await console.sees("The outcome is unknown")
@@ -85,9 +85,9 @@ async def test_without_an_answer_one_asks_again_under_the_same_key(
 async def test_when_only_the_answer_was_lost_the_approval_is_seen_all_the_same(
     service: Service, tenant: Tenant, agent: Agent, folder: Path
 ) -> None:
-    queued(agent)
+    queue_order(agent)
     async with odd_queue(service, tenant, folder) as (console, api):
-        await asked(console, "a")
+        await ask(console, "a")
         api.does(loses, "/approvals/", "POST")
 
         await console.press("y")
@@ -99,9 +99,9 @@ async def test_when_only_the_answer_was_lost_the_approval_is_seen_all_the_same(
 async def test_another_reason_after_a_lost_answer_is_another_request(
     service: Service, tenant: Tenant, agent: Agent, folder: Path
 ) -> None:
-    approval = queued(agent)
+    approval = queue_order(agent)
     async with odd_queue(service, tenant, folder) as (console, api):
-        await asked(console, "d")
+        await ask(console, "d")
         api.does(hangs_up, "/approvals/", "POST")
         await console.write("no")
         await console.press("enter")
@@ -120,18 +120,18 @@ async def test_another_reason_after_a_lost_answer_is_another_request(
 async def test_a_question_that_is_answered_while_one_has_to_sign_in_again_closes_itself(
     service: Service, tenant: Tenant, agent: Agent, folder: Path
 ) -> None:
-    approval, answered = queued(agent), asyncio.Event()
+    approval, answered = queue_order(agent), asyncio.Event()
 
     async def slow(api: OddApi, request: Request, writer: asyncio.StreamWriter) -> None:
         await answered.wait()
         await passes_on(api, request, writer)
 
     async with odd_queue(service, tenant, folder) as (console, api):
-        await asked(console, "a")
+        await ask(console, "a")
         api.does(refuses(401, "No longer.", "unauthorized"))
         api.does(slow, "/approvals/", "POST")
         await console.press("y")
-        queued(agent)
+        queue_order(agent)
         await console.sees("Press r to try again")
 
         answered.set()
@@ -140,15 +140,15 @@ async def test_a_question_that_is_answered_while_one_has_to_sign_in_again_closes
         await console.press("r")
 
         await console.sees("1 waiting")
-        await console.gone("Approve this?")
+        await console.sees_no("Approve this?")
 
 
 async def test_one_may_leave_a_question_whose_answer_does_not_come(
     service: Service, tenant: Tenant, agent: Agent, folder: Path
 ) -> None:
-    queued(agent)
+    queue_order(agent)
     async with odd_queue(service, tenant, folder) as (console, api):
-        await asked(console, "a")
+        await ask(console, "a")
         api.does(says_nothing, "/approvals/", "POST")
         await console.press("y", "escape")
         await console.sees("Approve this?", "Asking… Esc leaves.")
@@ -156,7 +156,7 @@ async def test_one_may_leave_a_question_whose_answer_does_not_come(
         await console.press("escape")
 
         await console.sees("The outcome is unknown; the queue will show it.")
-        await console.gone("Approve this?")
+        await console.sees_no("Approve this?")
 
 
 async def test_a_decided_order_is_not_counted_as_spent_twice(
@@ -164,12 +164,12 @@ async def test_a_decided_order_is_not_counted_as_spent_twice(
 ) -> None:
     rules = [rule("auto-approve-threshold", threshold="0"), rule("spending-limit", maxPerDay="100")]
     tenant.ok("PUT", f"/agents/{agent.id}/policies", rules)
-    queued(agent)
+    queue_order(agent)
     async with queue(service, tenant, folder) as console:
         await console.sees("with this order")
-        await asked(console, "a")
+        await ask(console, "a")
 
         await console.press("y")
         await console.sees("Approved by you")
 
-        await console.gone("with this order")
+        await console.sees_no("with this order")

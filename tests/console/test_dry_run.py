@@ -17,7 +17,7 @@ from console.widgets.typed_field import TypedField
 from tests.console.at_agents import at
 from tests.fixtures.bitcoin import text
 from tests.fixtures.callers import ADDRESS, Agent, Tenant, rule
-from tests.fixtures.consoles import NARROW, WIDE, Driven, driven
+from tests.fixtures.consoles import NARROW, WIDE, Driven, driving
 from tests.fixtures.people import member
 from tests.fixtures.server import Service
 from tests.outside.odd_api import OddApi, Request, hangs_up, odd_api, passes_on
@@ -49,7 +49,7 @@ def careful_agent(tenant: Tenant) -> Agent:
     )
 
 
-async def typed(console: Driven, field: str, text: str) -> None:
+async def type_into(console: Driven, field: str, text: str) -> None:
     """Paste a text into a field, in place of what stands there."""
     line = console.one(TypedField, f"#field-{field}").query_one(Input)
     line.focus()
@@ -73,9 +73,9 @@ async def test_the_simulation_agrees_with_the_signature_that_follows(
     theme = "light" if decision == "queue" else "dark"
     async with at("policies", service, folder, tenant, theme=theme) as console:
         await open_form(console)
-        await typed(console, "to", ADDRESS)
-        await typed(console, "value", value)
-        await typed(console, "chain", BASE)
+        await type_into(console, "to", ADDRESS)
+        await type_into(console, "value", value)
+        await type_into(console, "chain", BASE)
         await console.press("enter")
         await console.sees(sentence, ADDRESS, "Limits")
 
@@ -90,8 +90,8 @@ async def test_in_a_narrow_terminal_the_answer_lies_over_the_form_and_nothing_ty
 ) -> None:
     async with at("policies", service, folder, tenant, size=NARROW, read_only=True) as console:
         await open_form(console)
-        await typed(console, "to", ADDRESS)
-        await typed(console, "chain", BASE)
+        await type_into(console, "to", ADDRESS)
+        await type_into(console, "chain", BASE)
         await console.press("enter")
         await console.sees("It would be SIGNED now", "Change it (Enter)")
         assert await console.picture() == pictures
@@ -105,8 +105,8 @@ async def test_a_refusal_of_the_api_stands_at_its_field_and_the_input_stays(
 ) -> None:
     async with at("policies", service, folder, tenant) as console:
         await open_form(console)
-        await typed(console, "to", "0x12")
-        await typed(console, "value", "0.5")
+        await type_into(console, "to", "0x12")
+        await type_into(console, "value", "0.5")
         await console.press("enter")
         await console.sees("request.to must be an EVM address: 0x and 40 hex digits")
 
@@ -121,10 +121,10 @@ async def test_an_amount_is_said_back_in_both_units(
 ) -> None:
     async with at("policies", service, folder, tenant) as console:
         await open_form(console)
-        await typed(console, "value", "0.5")
+        await type_into(console, "value", "0.5")
         await console.sees("= 0.5 ETH (500,000,000,000,000,000 wei)")
 
-        await typed(console, "value", "1,5")
+        await type_into(console, "value", "1,5")
 
         await console.sees("Write a number, in ETH, or with its unit: 0.5 ETH, 20 wei.")
 
@@ -168,11 +168,11 @@ async def test_a_psbt_is_tried_and_told_from_its_bytes(service: Service, tenant:
     async with at("policies", service, folder, tenant) as console:
         await open_form(console)
         await console.press("shift+tab", "left")
-        await typed(console, "scope", SCOPE)
-        await typed(console, "psbt", text(psbt)[:-8])
+        await type_into(console, "scope", SCOPE)
+        await type_into(console, "psbt", text(psbt)[:-8])
         await console.press("enter")
         await console.sees("! psbtBase64: ", "ends too early")
-        await typed(console, "psbt", text(psbt))
+        await type_into(console, "psbt", text(psbt))
         await console.press("enter")
         await console.sees("It would be SIGNED now", "Fee rate: at most", "On Bitcoin regtest")
 
@@ -197,7 +197,7 @@ async def test_a_frozen_agent_is_said_to_be_frozen(
 
     async with at("policies", service, folder, tenant) as console:
         await open_form(console)
-        await typed(console, "to", ADDRESS)
+        await type_into(console, "to", ADDRESS)
         await console.press("enter")
 
         await console.sees("no order is signed until it is unfrozen")
@@ -313,14 +313,14 @@ async def test_an_answer_goes_when_something_else_is_typed(
 ) -> None:
     async with at("policies", service, folder, tenant) as console:
         await open_form(console)
-        await typed(console, "to", ADDRESS)
-        await typed(console, "value", "0.1")
+        await type_into(console, "to", ADDRESS)
+        await type_into(console, "value", "0.1")
         await console.press("enter")
         await console.sees("It would be SIGNED now")
 
-        await typed(console, "value", "0.6")
+        await type_into(console, "value", "0.6")
 
-        await console.gone("It would be SIGNED now")
+        await console.sees_no("It would be SIGNED now")
         await console.sees("The input has changed.")
 
 
@@ -341,12 +341,12 @@ async def asking(
 ) -> AsyncIterator[tuple[Driven, Held]]:
     """A form that has asked for 0.1 to be paid, and waits for the answer."""
     held = Held()
-    async with odd_api(service.url) as api, driven(api.url, folder, key=tenant.key, size=size) as console:
+    async with odd_api(service.url) as api, driving(api.url, folder, key=tenant.key, size=size) as console:
         await console.sees("1 Approvals")
         await console.press("4")
         await open_form(console)
-        await typed(console, "to", to)
-        await typed(console, "value", "0.1")
+        await type_into(console, "to", to)
+        await type_into(console, "value", "0.1")
         api.does(held, "/vault/careful/simulate")
         await console.press("enter")
         await console.until(lambda: api.at("/vault/careful/simulate"), "the question")
@@ -358,7 +358,7 @@ async def test_an_answer_to_something_else_than_is_typed_in_now_is_not_shown(
     service: Service, tenant: Tenant, careful: Agent, folder: Path, size: tuple[int, int]
 ) -> None:
     async with asking(service, tenant, folder, size) as (console, held):
-        await typed(console, "value", "500")
+        await type_into(console, "value", "500")
 
         held.go_on.set()
         await console.sees("The input has changed. Press Enter to simulate it.")
@@ -385,11 +385,11 @@ async def test_a_refusal_is_not_shown_at_a_field_that_was_changed_since(
 async def test_of_an_answer_that_is_lost_it_is_not_said_that_anything_may_have_happened(
     service: Service, tenant: Tenant, careful: Agent, folder: Path
 ) -> None:
-    async with odd_api(service.url) as api, driven(api.url, folder, key=tenant.key) as console:
+    async with odd_api(service.url) as api, driving(api.url, folder, key=tenant.key) as console:
         await console.sees("1 Approvals")
         await console.press("4")
         await open_form(console)
-        await typed(console, "to", ADDRESS)
+        await type_into(console, "to", ADDRESS)
         api.does(hangs_up, "/vault/careful/simulate")
         await console.press("enter")
 

@@ -13,14 +13,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from console.texts.moments import local_now
 from console.wire import failures
 from console.wire.api_client import MAX_ANSWER_BYTES, ApiClient
 from console.wire.credentials import Session, TenantKey
 from console.wire.failures import AnswerLost, Away, Failure, Malformed, Patience
 from console.wire.tokens import Tokens, TokenStore
 from tests.outside import odd_api
+from tests.outside.loopback import HELD_BYTES
 from tests.outside.odd_api import Deed, OddApi, answers, refuses, succeeds
+from words.texts.moments import local_now
 
 KEY = "key-that-nobody-else-may-see"
 # Only what must run out is short, each limit by itself: any other answer may take its time.
@@ -148,7 +149,7 @@ async def test_an_answer_without_an_end_is_not_collected(odd: OddApi, client: Ap
     failure = await failure_of(client)
 
     assert failure.sentence == "The response is too long for this console."
-    assert odd.sent < MAX_ANSWER_BYTES + 2**23
+    assert odd.sent < MAX_ANSWER_BYTES + HELD_BYTES
 
 
 @pytest.mark.parametrize(

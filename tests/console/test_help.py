@@ -10,13 +10,13 @@ from console.app import Console
 from console.screens.help import NEVER, WORDS
 from console.widgets.plain_text import PlainText
 from tests.fixtures.callers import Tenant
-from tests.fixtures.consoles import NARROW, WIDE, Driven, driven
+from tests.fixtures.consoles import NARROW, WIDE, Driven, driving
 from tests.fixtures.server import Service
 
 pytestmark = pytest.mark.long
 
 
-async def opened(console: Driven) -> str:
+async def open_help(console: Driven) -> str:
     """Ask for help; every text of it, also what one has to scroll to."""
     await console.press("question_mark")
     await console.sees("Esc closes")
@@ -27,16 +27,16 @@ async def opened(console: Driven) -> str:
 async def test_every_key_and_word_is_there_it_scrolls_and_closes(
     service: Service, tenant: Tenant, folder: Path, pictures: SnapshotAssertion, size: tuple[int, int], close: str
 ) -> None:
-    async with driven(service.url, folder, key=tenant.key, size=size) as console:
+    async with driving(service.url, folder, key=tenant.key, size=size) as console:
         await console.until(lambda: console.app.person, "the sign-in")
         await console.press("6")
         await console.sees("No secrets", "No credential", "x Explain")
-        text = await opened(console)
+        text = await open_help(console)
         first = await console.picture()
         await console.press("end")
         await console.sees(NEVER[-1])
         await console.press(close)
-        await console.gone("Esc closes")
+        await console.sees_no("Esc closes")
 
     own = [kind.__dict__.get("BINDINGS", []) for kind in [Console, *Console.MODES.values()]]
     wanted = [binding for bindings in own for binding in Binding.make_bindings(bindings)]

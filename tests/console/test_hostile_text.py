@@ -14,7 +14,7 @@ from rich.cells import cell_len
 
 from tests.console.orders import TOKEN, US
 from tests.fixtures.callers import Agent, Tenant, rule
-from tests.fixtures.consoles import NARROW, Driven, driven
+from tests.fixtures.consoles import NARROW, Driven, driving
 from tests.fixtures.server import Service
 from tests.outside.processes import PROJECT
 
@@ -86,7 +86,7 @@ async def test_a_name_is_escaped_and_breaks_no_line_on_any_screen(
     name, seen = NAMES[kind]
     hostile_payer(tenant, name)
 
-    async with driven(service.url, folder, key=tenant.key) as console:
+    async with driving(service.url, folder, key=tenant.key) as console:
         for arrive in (in_the_queue, in_the_dialog, on_the_agents, on_the_transactions):
             await arrive(console)
             await console.sees(seen)
@@ -96,7 +96,7 @@ async def test_a_name_is_escaped_and_breaks_no_line_on_any_screen(
 async def test_a_narrow_terminal_is_not_broken_either(service: Service, tenant: Tenant, folder: Path) -> None:
     hostile_payer(tenant, NAMES["pictures"][0])
 
-    async with driven(service.url, folder, key=tenant.key, size=NARROW) as console:
+    async with driving(service.url, folder, key=tenant.key, size=NARROW) as console:
         await console.until(lambda: console.app.current_mode == "approvals", "the queue")
         await console.press("3")
         await console.sees("newest first", "5 wei")
@@ -123,7 +123,7 @@ async def test_a_document_is_shown_escaped_and_clipped(service: Service, tenant:
     answer = agent.post("/vault/payer/sign-typed-data", json=evil_document())
     assert answer.status_code == 202, answer.text
 
-    async with driven(service.url, folder, key=tenant.key, size=(140, 70)) as console:
+    async with driving(service.url, folder, key=tenant.key, size=(140, 70)) as console:
         await on_the_transactions(console)
 
         await console.sees(
@@ -137,7 +137,7 @@ async def test_a_reason_is_shown_escaped(service: Service, tenant: Tenant, folde
     tenant.ok("POST", "/agents/payer/freeze", {"reason": "\x9b2J [red]\u202egone"})
     assert agent.id == "payer"
 
-    async with driven(service.url, folder, key=tenant.key) as console:
+    async with driving(service.url, folder, key=tenant.key) as console:
         await on_the_agents(console)
 
         await console.sees("\\x9b2J [red]<U+202E>gone")
@@ -190,7 +190,7 @@ def in_a_terminal(environment: dict[str, str], steps: list[tuple[str, bytes]]) -
                 if select.select([terminal], [], [], 0.2)[0]:
                     written += os.read(terminal, 65536)
             os.write(terminal, keys)
-        while select.select([terminal], [], [], 5)[0]:
+        while select.select([terminal], [], [], 60)[0]:
             try:
                 written += os.read(terminal, 65536)
             except OSError:

@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from console.texts.moments import moment
 from tests.console.entering import confirm
 from tests.fixtures.callers import ADDRESS, Agent, Tenant, rule
 from tests.fixtures.console_sessions import keep_session
-from tests.fixtures.consoles import NARROW, WIDE, Driven, driven
+from tests.fixtures.consoles import NARROW, WIDE, Driven, driving
 from tests.fixtures.people import Person, member
 from tests.fixtures.server import EVM_CHAIN, Service
-from tests.routes.intents.makers import act, proposed, state, transfer
+from tests.routes.intents.makers import act, propose, state, transfer
 from tests.routes.intents.test_send_calls import call, listing, may_send, pay, send
 from tests.routes.vault.transfers import APPROVE
+from words.texts.moments import moment
 
 pytestmark = pytest.mark.long
 
@@ -41,7 +41,7 @@ async def at_intents(service: Service, folder: Path, who: Person | Tenant, **set
     key = who.key if isinstance(who, Tenant) else None
     if isinstance(who, Person):
         keep_session(folder, service.url, who)
-    async with driven(service.url, folder, key=key, every=0.2, **settings) as console:
+    async with driving(service.url, folder, key=key, every=0.2, **settings) as console:
         await console.until(lambda: console.app.person, "the sign-in")
         await console.press("n")
         await console.sees("One proposes, another authorises")
@@ -59,7 +59,7 @@ def looser(as_owner: Person, payer: Agent) -> dict[str, Any]:
     now = as_owner.ok("GET", f"/agents/{payer.id}/policies")
     limit = {**now[0], "config": {**now[0]["config"], "maxPerDay": "5000000000000000000"}}
     body = {"intentType": "policy_update", "agentId": payer.id, "payload": {"policies": [limit]}}
-    return proposed(as_owner, body)
+    return propose(as_owner, body)
 
 
 @pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
@@ -83,7 +83,7 @@ async def test_a_change_of_rules_is_shown_as_a_difference(
 async def test_one_authorises_and_executes(
     service: Service, tenant: Tenant, admin: Person, payer: Agent, folder: Path
 ) -> None:
-    intent = proposed(tenant, transfer(payer, 250_000_000_000_000_000))
+    intent = propose(tenant, transfer(payer, 250_000_000_000_000_000))
     async with at_intents(service, folder, admin) as console:
         await console.sees("Payment", "waits", "0.25", ADDRESS)
         await console.press("a")
@@ -104,7 +104,7 @@ async def test_one_authorises_and_executes(
 async def test_ones_own_proposal_is_for_somebody_else(
     service: Service, admin: Person, payer: Agent, folder: Path
 ) -> None:
-    intent = proposed(admin, transfer(payer))
+    intent = propose(admin, transfer(payer))
     async with at_intents(service, folder, admin) as console:
         await console.sees("You proposed this: somebody else must authorise it.", "x Cancel it")
         assert "a Authorise" not in console.flat
@@ -118,7 +118,7 @@ async def test_ones_own_proposal_is_for_somebody_else(
 async def test_a_rejection_carries_its_reason(
     service: Service, tenant: Tenant, admin: Person, payer: Agent, folder: Path
 ) -> None:
-    intent = proposed(tenant, transfer(payer))
+    intent = propose(tenant, transfer(payer))
     async with at_intents(service, folder, admin) as console:
         await console.sees("d Reject")
         await console.press("d")
@@ -144,7 +144,7 @@ async def test_a_failed_one_says_why(
     service: Service, tenant: Tenant, as_owner: Person, admin: Person, payer: Agent, folder: Path
 ) -> None:
     body = {"intentType": "wallet_update", "agentId": payer.id, "payload": {"name": "Treasury"}}
-    intent = proposed(as_owner, body)
+    intent = propose(as_owner, body)
     act(admin, intent, "authorize")
     tenant.ok("PATCH", f"/agents/{payer.id}", {"name": "Called otherwise"})
     async with at_intents(service, folder, admin) as console:
@@ -163,7 +163,7 @@ async def test_hostile_words_are_only_shown(service: Service, tenant: Tenant, ad
         "createdByDisplayName": "[bold]the owner\u202e",
         "payload": {"method": "eth_call", "params": [hostile], "chainId": EVM_CHAIN},
     }
-    proposed(tenant, body)
+    propose(tenant, body)
     async with at_intents(service, folder, admin) as console:
         await console.sees("Question to a node", "[red]<U+202E>evil\\x1b[2J", "[bold]the owner<U+202E>")
 
@@ -171,7 +171,7 @@ async def test_hostile_words_are_only_shown(service: Service, tenant: Tenant, ad
 async def test_a_tenant_key_and_a_read_only_console_decide_nothing(
     service: Service, tenant: Tenant, admin: Person, payer: Agent, folder: Path
 ) -> None:
-    intent = proposed(tenant, transfer(payer))
+    intent = propose(tenant, transfer(payer))
     async with at_intents(service, folder, tenant) as console:
         await console.sees("Payment")
         assert "a Authorise" not in console.flat

@@ -4,26 +4,26 @@ from pathlib import Path
 
 import pytest
 
-from console.orders.address_book import names_on_lists, self_listed
-from console.orders.order import Known
-from console.orders.parties import parties
-from console.texts.amounts import short_amount
-from console.texts.lines import Line
 from console.widgets.columns import fit
-from console.wire.shapes import PolicyRule
 from tests.console.orders import THEM, order, pays
-from tests.console.queues import APPROVE, ORDINARY, asked, queue, state
-from tests.console.waiting import queued
+from tests.console.queues import APPROVE, ORDINARY, ask, queue, state
+from tests.console.waiting import queue_order
 from tests.fixtures.callers import OTHER_ADDRESS, Agent, Tenant, rule
 from tests.fixtures.server import Service
+from words.orders.lists import names_on_lists, self_listed
+from words.orders.order import Known
+from words.orders.parties import parties
+from words.shapes import PolicyRule
+from words.texts.amounts import short_amount
+from words.texts.lines import Line
 
 
 async def test_where_a_danger_is_shown_enter_approves_nothing_and_elsewhere_it_does(
     service: Service, tenant: Tenant, agent: Agent, folder: Path
 ) -> None:
-    first = queued(agent)
+    first = queue_order(agent)
     async with queue(service, tenant, folder) as console:
-        await asked(console, "a")
+        await ask(console, "a")
         await console.sees("! First time", APPROVE)
         await console.press("enter", "enter", "enter")
         await console.pilot.click("#confirm")
@@ -33,11 +33,11 @@ async def test_where_a_danger_is_shown_enter_approves_nothing_and_elsewhere_it_d
         await console.press("y")
         await console.sees("Approved by you")
 
-        second = queued(agent, 4)
+        second = queue_order(agent, 4)
         await console.sees("1 waiting")
         await console.press("home")
         await console.sees("(4 wei)", "paid before")
-        await asked(console, "a")
+        await ask(console, "a")
         await console.sees(ORDINARY)
         await console.press("y")
         await console.pilot.pause()
@@ -51,7 +51,7 @@ async def test_a_list_that_the_agent_itself_set_gives_no_name(
 ) -> None:
     path = f"/agents/{agent.id}/policies"
     agent.ok("PUT", path, [*agent.ok("GET", path), rule("approved-addresses", addresses=[OTHER_ADDRESS])])
-    queued(agent, to=OTHER_ADDRESS)
+    queue_order(agent, to=OTHER_ADDRESS)
     async with queue(service, tenant, folder, size=(260, 60)) as console:
         await console.sees(
             "unknown: not an agent here, not on an approved list of the tenant",
@@ -62,12 +62,16 @@ async def test_a_list_that_the_agent_itself_set_gives_no_name(
         assert "on the approved list of this agent" not in console.flat
 
 
-def approved(*addresses: str, source: str | None = None, mode: str = "whitelist") -> PolicyRule:
+def addresses_rule(*addresses: str, source: str | None = None, mode: str = "whitelist") -> PolicyRule:
     return PolicyRule("approved-addresses", True, {"addresses": list(addresses), "mode": mode}, source=source)
 
 
 def test_names_come_from_lists_of_the_tenant_alone_and_warnings_from_every_list() -> None:
-    rules = [approved(THEM, source="agent"), approved("0x" + "22" * 20), approved("0x" + "33" * 20, mode="blacklist")]
+    rules = [
+        addresses_rule(THEM, source="agent"),
+        addresses_rule("0x" + "22" * 20),
+        addresses_rule("0x" + "33" * 20, mode="blacklist"),
+    ]
 
     assert names_on_lists(rules) == {
         "0x" + "22" * 20: "on the approved list of this agent",

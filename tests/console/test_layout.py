@@ -12,9 +12,9 @@ from console import themes
 from console.widgets.heading import PLACES, Navigation
 from console.widgets.listing import Listing
 from console.widgets.too_small import TooSmall
-from tests.console.waiting import cautious, item, queued, unlimited
+from tests.console.waiting import cautious, item, queue_order, queue_unlimited
 from tests.fixtures.callers import Tenant
-from tests.fixtures.consoles import NARROW, WIDE, Driven, driven
+from tests.fixtures.consoles import NARROW, WIDE, Driven, driving
 from tests.fixtures.server import Service
 
 pytestmark = pytest.mark.long
@@ -60,10 +60,10 @@ async def test_every_text_stands_out_from_what_is_behind_it_in_both_themes(
     service: Service, tenant: Tenant, folder: Path
 ) -> None:
     agent = cautious(tenant)
-    queued(agent)
-    unlimited(agent)
+    queue_order(agent)
+    queue_unlimited(agent)
     found = set()
-    async with driven(service.url, folder, key=tenant.key) as console:
+    async with driving(service.url, folder, key=tenant.key) as console:
         await console.sees("2 waiting")
         await console.press("space")
         for keys in (["a"], ["escape", "d"], ["escape", "slash"], ["escape", "f"]):
@@ -92,8 +92,8 @@ SIZES = random.Random(6).choices(
 async def test_a_terminal_may_change_its_size_at_any_moment(service: Service, tenant: Tenant, folder: Path) -> None:
     agent = cautious(tenant)
     for value in range(1, 5):
-        queued(agent, value)
-    async with driven(service.url, folder, key=tenant.key) as console:
+        queue_order(agent, value)
+    async with driving(service.url, folder, key=tenant.key) as console:
         for size in SIZES[:4]:
             # While it signs in and loads.
             await console.pilot.resize_terminal(*size)
@@ -116,8 +116,8 @@ async def test_a_terminal_may_change_its_size_at_any_moment(service: Service, te
 async def test_a_terminal_that_is_too_small_says_so_and_decides_nothing(
     service: Service, tenant: Tenant, folder: Path
 ) -> None:
-    key = queued(cautious(tenant))
-    async with driven(service.url, folder, key=tenant.key) as console:
+    key = queue_order(cautious(tenant))
+    async with driving(service.url, folder, key=tenant.key) as console:
         await console.sees("1 waiting")
         await console.press("a")
         await console.sees("Approve this?", "Approve (y)")
@@ -141,8 +141,8 @@ async def test_a_terminal_that_is_too_small_says_so_and_decides_nothing(
 async def test_the_places_stand_in_one_line_with_what_waits(
     service: Service, tenant: Tenant, folder: Path, width: int, line: str
 ) -> None:
-    queued(cautious(tenant))
-    async with driven(service.url, folder, key=tenant.key, size=(width, 24)) as console:
+    queue_order(cautious(tenant))
+    async with driving(service.url, folder, key=tenant.key, size=(width, 24)) as console:
         await console.sees("1 waiting", "(1)")
 
         assert console.text.splitlines()[1] == line

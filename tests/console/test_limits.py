@@ -2,10 +2,10 @@
 
 import pytest
 
-from console.orders.limits import limits
-from console.orders.order import Known
-from console.wire.shapes import Budget, Effect
 from tests.console.orders import ETHER, FEE, TOKENS, allows, order, pays
+from words.orders.limits import limits
+from words.orders.order import Known
+from words.shapes import Budget, Effect
 
 
 def budget(spent: str, asset: str = ETHER) -> Budget:
@@ -93,15 +93,15 @@ def test_no_limit_is_denied_that_the_service_may_only_not_tell(kind: str, assets
 
 
 def test_a_limit_on_one_chain_counts_orders_of_that_chain_in_its_coin() -> None:
-    def said(chain: int) -> list[str]:
+    def lines_on(chain: int) -> list[str]:
         shown = order(pays(), chain_id=chain)
         return [one.text for one in limits(shown, Known(budgets=[budget("0", "evm:137:native")]))]
 
-    assert said(137)[2:] == [
+    assert lines_on(137)[2:] == [
         "  with this order 1.5 POL (1,500,000,000,000,000,000 wei)",
         "  limit 2 POL (2,000,000,000,000,000,000 wei)",
     ]
-    assert not any("with this order" in line for line in said(1))
+    assert not any("with this order" in line for line in lines_on(1))
 
 
 def test_a_limit_on_rent_counts_rent_alone() -> None:

@@ -1,4 +1,4 @@
-"""The list that every screen has: its cursor stays on its thing, and ten thousand rows draw like ten. Decision 0034."""
+"""The list that every screen has: its cursor stays on its thing, ten thousand rows draw like ten. docs/console.md."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -61,7 +61,7 @@ def rows(*keys: str) -> list[Row]:
 
 
 @asynccontextmanager
-async def shown(width: int = 40, height: int = 11) -> AsyncIterator[tuple[Shown, Pilot[None]]]:
+async def show(width: int = 40, height: int = 11) -> AsyncIterator[tuple[Shown, Pilot[None]]]:
     app = Shown()
     async with app.run_test(size=(width, height)) as pilot:
         yield app, pilot
@@ -75,7 +75,7 @@ STEP = st.one_of(
 
 
 async def test_the_cursor_stays_on_its_thing_and_its_line_whatever_comes_and_goes() -> None:
-    async with shown() as (app, _):
+    async with show() as (app, _):
         listing = app.listing
 
         @settings(max_examples=150, deadline=None)
@@ -115,7 +115,7 @@ async def test_the_cursor_stays_on_its_thing_and_its_line_whatever_comes_and_goe
 
 
 async def test_scrolled_rows_stay_in_place_although_the_cursor_is_elsewhere() -> None:
-    async with shown() as (app, pilot):
+    async with show() as (app, pilot):
         app.listing.show(rows(*KEYS[:30]))
         app.listing.scroll_to(y=15, animate=False, force=True)
 
@@ -127,7 +127,7 @@ async def test_scrolled_rows_stay_in_place_although_the_cursor_is_elsewhere() ->
 
 
 async def test_new_rows_above_the_visible_ones_are_counted_until_seen() -> None:
-    async with shown() as (app, pilot):
+    async with show() as (app, pilot):
         app.listing.show(rows(*KEYS[4:]))
         await pilot.press("end")
         app.listing.show(rows(*KEYS[2:]), news=True)
@@ -147,7 +147,7 @@ async def test_new_rows_above_the_visible_ones_are_counted_until_seen() -> None:
 
 async def test_columns_that_depend_on_time_are_drawn_again() -> None:
     amounts = {"k0": "7", "k1": "7"}
-    async with shown() as (app, pilot):
+    async with show() as (app, pilot):
         app.listing.columns[2] = Column("Amount", lambda row: amounts[row[0]], 6, right=True)
         app.listing.show(rows("k0", "k1"))
         await pilot.pause()
@@ -160,7 +160,7 @@ async def test_columns_that_depend_on_time_are_drawn_again() -> None:
 
 
 async def test_keys_move_choose_and_mark() -> None:
-    async with shown() as (app, pilot):
+    async with show() as (app, pilot):
         app.listing.show(rows(*KEYS))
         await pilot.press("j", "down", "k", "pagedown", "G", "home", "enter")
         app.listing.toggle_mark()
@@ -174,7 +174,7 @@ async def test_keys_move_choose_and_mark() -> None:
 
 
 async def test_marks_of_what_is_gone_are_gone() -> None:
-    async with shown() as (app, _):
+    async with show() as (app, _):
         app.listing.show(rows("a", "b"))
         app.listing.toggle_mark()
         app.listing.toggle_mark()
@@ -185,7 +185,7 @@ async def test_marks_of_what_is_gone_are_gone() -> None:
 
 
 async def test_it_says_whether_a_person_moved_the_cursor() -> None:
-    async with shown() as (app, pilot):
+    async with show() as (app, pilot):
         app.listing.show(rows("a", "b", "c"))
         await pilot.press("down")
         app.listing.show(rows("a", "c"))
@@ -198,7 +198,7 @@ async def test_it_says_whether_a_person_moved_the_cursor() -> None:
 
 
 async def test_the_mouse_chooses_and_scrolls() -> None:
-    async with shown() as (app, pilot):
+    async with show() as (app, pilot):
         app.listing.show(rows(*KEYS))
         await pilot.click(Listing, offset=(5, 0))
         await pilot.click(Listing, offset=(5, 4))
@@ -212,7 +212,7 @@ async def test_the_mouse_chooses_and_scrolls() -> None:
 
 @pytest.mark.parametrize("size", [(40, 1), (40, 2), (1, 11), (3, 3), (200, 60)])
 async def test_any_size_is_drawn(size: tuple[int, int]) -> None:
-    async with shown(*size) as (app, pilot):
+    async with show(*size) as (app, pilot):
         app.listing.show(rows(*KEYS))
         await pilot.press("end")
 
@@ -221,7 +221,7 @@ async def test_any_size_is_drawn(size: tuple[int, int]) -> None:
 
 
 async def test_a_terminal_that_becomes_smaller_still_shows_the_cursor() -> None:
-    async with shown(40, 30) as (app, pilot):
+    async with show(40, 30) as (app, pilot):
         app.listing.show(rows(*KEYS))
         app.listing.select("k25")
 
@@ -269,7 +269,7 @@ def test_text_that_does_not_fit_ends_in_an_ellipsis(text: str, right: bool, show
 
 
 async def test_an_empty_list_takes_every_key() -> None:
-    async with shown() as (app, pilot):
+    async with show() as (app, pilot):
         await pilot.press("down", "end", "enter", "pageup")
         app.listing.toggle_mark()
 

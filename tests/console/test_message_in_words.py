@@ -7,20 +7,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.orders.dangers import dangers, warns
-from console.orders.details import details
-from console.orders.order import Known, Order
-from console.orders.words import essentials, summary
 from console.rules.typed_order import BadField, question
-from console.texts.plain import plain
 from console.wire.answers import Answer, data_of
 from console.wire.failures import Failure
-from console.wire.shapes import Effect
 from custody.chains.message_effects import read_order, subject_of
-from custody.chains.messages import sign_in_of
-from custody.chains.orders import EvmMessageOrder, SolanaMessageOrder
-from tests.console.orders import order, said
+from custody.chains.message_orders import EvmMessageOrder, SolanaMessageOrder
+from custody.chains.message_sign_in import sign_in_of
+from tests.console.orders import lines_of, order
 from tests.console.test_plain import ANY, NASTY
+from words.orders.dangers import dangers, warns
+from words.orders.details import details
+from words.orders.order import Known, Order
+from words.orders.words import essentials, summary
+from words.shapes import Effect
+from words.texts.plain import plain
 
 ADDRESS = "0x" + "11" * 20
 SOLANA = "9xQeWvG816bUx9EPjHmaT23yvVM2ZWbrrpZb9PusVFin"
@@ -47,7 +47,7 @@ def solana_sign_in(*fields: str, statement: str = "") -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def asked(message: str | bytes, family: str = "evm") -> tuple[Order, Known]:
+def message_order(message: str | bytes, family: str = "evm") -> tuple[Order, Known]:
     """The order to sign a message, as the service tells it."""
     raw = message if isinstance(message, bytes) else None
     if raw is None:
@@ -72,7 +72,7 @@ def text_in(lines: list[str]) -> str:
 def test_a_sign_in_says_where_to_for_what_and_how_long() -> None:
     text = sign_in("Expiration Time: 2026-03-01T13:00:00Z", "Not Before: 2026-03-01T12:05:00Z", "Request ID: r-7")
 
-    assert said(*asked(text)) == [
+    assert lines_of(*message_order(text)) == [
         'Signs in as this wallet to "app.example.com".',
         f'  statement: "{STATEMENT}"',
         '  for: "https://app.example.com/login"',
@@ -117,7 +117,7 @@ def test_a_sign_in_says_where_to_for_what_and_how_long() -> None:
 def test_a_sign_in_has_no_field_that_its_message_has_not(text: str, family: str, fields: list[str]) -> None:
     assert sign_in_of(text) is not None
 
-    lines = said(*asked(text, family))
+    lines = lines_of(*message_order(text, family))
 
     told = lines[1 : lines.index("It says:")]
     assert [line.strip().partition(":")[0] for line in told] == fields
@@ -128,11 +128,11 @@ def test_every_letter_of_a_message_stands_behind_a_bar_and_no_other_line_is_its_
     data = plain(text)
     shown, known = order(Effect("unread", label="message"), kind="evm_message"), Known(data={"message": data})
 
-    for lines in (said(shown, known)[2:], [line.text for line in details(shown, known)]):
+    for lines in (lines_of(shown, known)[2:], [line.text for line in details(shown, known)]):
         assert text_in(lines) == data
         assert all(line.isprintable() for line in lines)
-    assert said(shown, known)[:2] == [GOOD_FOR, "It says:"]
-    assert [line for line in said(shown, known)[2:] if not line.startswith("  | ")] == [
+    assert lines_of(shown, known)[:2] == [GOOD_FOR, "It says:"]
+    assert [line for line in lines_of(shown, known)[2:] if not line.startswith("  | ")] == [
         "The agent says that it is for Ethereum; such a signature is good on every chain.",
         ASKS,
     ]
@@ -151,16 +151,18 @@ def test_every_letter_of_a_message_stands_behind_a_bar_and_no_other_line_is_its_
     ids=["bidi", "escapes", "markup", "our own words", "separators", "long line"],
 )
 def test_hostile_text_is_harmless_and_stays_in_its_lines(text: str, shown: list[str]) -> None:
-    lines = said(*asked(text))
+    lines = lines_of(*message_order(text))
 
     assert lines[2:-2] == shown
 
 
 def test_a_long_message_says_how_much_of_it_is_not_shown() -> None:
-    broken, unbroken = asked("harmless\n" * 60 + "evil"), asked("W" * 72 * 41)
+    broken, unbroken = message_order("harmless\n" * 60 + "evil"), message_order("W" * 72 * 41)
 
-    assert said(*broken)[2:-2] == ["  | harmless\\n"] * 40 + ["Not all of the message is shown here: 21 lines more."]
-    assert said(*unbroken)[2:-2] == [f"  | {'W' * 72 * 40}", "Not all of the message is shown here: 1 line more."]
+    assert lines_of(*broken)[2:-2] == ["  | harmless\\n"] * 40 + [
+        "Not all of the message is shown here: 21 lines more."
+    ]
+    assert lines_of(*unbroken)[2:-2] == [f"  | {'W' * 72 * 40}", "Not all of the message is shown here: 1 line more."]
     assert warns(essentials(*broken))
     assert text_in([line.text for line in details(*broken)]) == "harmless\\n" * 60 + "evil"
 
@@ -175,24 +177,27 @@ def test_half_of_a_surrogate_pair_never_arrives(body: str) -> None:
 
 @pytest.mark.parametrize("family", ["evm", "solana"])
 def test_bytes_that_are_text_are_shown_as_text_and_others_as_bytes(family: str) -> None:
-    text, other = asked("grüße\n".encode(), family), asked(b"\xff\x00" * 40, family)
+    text, other = message_order("grüße\n".encode(), family), message_order(b"\xff\x00" * 40, family)
 
-    assert said(*text)[1:4] == ["It says:", "  | grüße\\n", "It is for no one chain."]
-    assert said(*other)[1:3] == ["Bytes that are no text, 80 of them:", f"  {'ff00' * 40}"]
-    assert [line.text for line in details(*other)][-2:] == said(*other)[1:3]
+    assert lines_of(*text)[1:4] == ["It says:", "  | grüße\\n", "It is for no one chain."]
+    assert lines_of(*other)[1:3] == ["Bytes that are no text, 80 of them:", f"  {'ff00' * 40}"]
+    assert [line.text for line in details(*other)][-2:] == lines_of(*other)[1:3]
 
 
 def test_base64_that_begins_as_hex_does_is_read_as_the_service_reads_it() -> None:
     content = base64.b64decode("0xyzABCD")
 
-    assert said(*asked(content, "solana"))[1:3] == ["Bytes that are no text, 6 of them:", f"  {content.hex()}"]
+    assert lines_of(*message_order(content, "solana"))[1:3] == [
+        "Bytes that are no text, 6 of them:",
+        f"  {content.hex()}",
+    ]
 
 
 @pytest.mark.parametrize("data", [None, {}, "hello", {"raw": 7}, {"raw": "0x0"}, {"raw": "é"}, {"message": None}])
 def test_a_message_that_is_not_known_is_said_to_be_so(data: object) -> None:
     shown, known = order(Effect("unread", label="message"), kind="evm_message"), Known(data=data)
 
-    assert said(shown, known)[:2] == [GOOD_FOR, "The message is not known here."]
+    assert lines_of(shown, known)[:2] == [GOOD_FOR, "The message is not known here."]
     assert warns(essentials(shown, known))
     assert warns(dangers(shown, known))
 
@@ -231,7 +236,7 @@ def test_a_message_that_is_not_known_is_said_to_be_so(data: object) -> None:
 def test_the_danger_is_said_before_a_signature_and_a_list_has_it_in_one_line(
     message: str | bytes, title: str, first: list[str]
 ) -> None:
-    shown, known = asked(message)
+    shown, known = message_order(message)
 
     assert summary(shown, known) == title
     assert [line.text for line in dangers(shown, known)] == first
@@ -239,21 +244,21 @@ def test_the_danger_is_said_before_a_signature_and_a_list_has_it_in_one_line(
 
 
 def test_the_site_in_a_list_is_clipped_and_keeps_its_quotation_marks() -> None:
-    shown, known = asked(sign_in(site="a" * 200 + ".example"))
+    shown, known = message_order(sign_in(site="a" * 200 + ".example"))
 
     assert summary(shown, known) == f'Signs in to "{"a" * 40}… (208 characters)"'
-    assert len(said(shown, known)[0]) < 300
+    assert len(lines_of(shown, known)[0]) < 300
 
 
 def test_a_message_that_is_not_known_yet_is_not_said_to_be_no_text() -> None:
-    shown, _ = asked("hello")
+    shown, _ = message_order("hello")
 
     assert [line.text for line in dangers(shown, Known())] == [READ_ALL]
 
 
 def test_a_message_for_no_chain_says_that_it_is_for_no_one_chain() -> None:
-    assert said(*asked("hello"))[-2:] == ["It is for no one chain.", ASKS]
-    assert said(*asked(solana_sign_in("Chain ID: devnet"), "solana"))[-2:] == [
+    assert lines_of(*message_order("hello"))[-2:] == ["It is for no one chain.", ASKS]
+    assert lines_of(*message_order(solana_sign_in("Chain ID: devnet"), "solana"))[-2:] == [
         "It is for solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1, by its own word.",
         ASKS,
     ]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.texts.moments import ago, clock, moment, span
+from words.texts.moments import ago, clock, moment, span
 
 NOW = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
 

@@ -10,9 +10,9 @@ from console.widgets.banner import Banner
 from console.widgets.listing import Listing
 from console.widgets.search_line import SearchLine
 from console.wire.failures import Patience
-from tests.console.waiting import cautious, item, queued
+from tests.console.waiting import cautious, item, queue_order
 from tests.fixtures.callers import Tenant
-from tests.fixtures.consoles import Driven, driven
+from tests.fixtures.consoles import Driven, driving
 from tests.fixtures.server import Service
 from tests.outside import odd_api
 from tests.outside.odd_api import Deed, OddApi, answers, refuses, succeeds
@@ -34,7 +34,7 @@ async def behind(
     async with odd_api.odd_api(service.url) as odd:
         for deed in earlier:
             odd.does(*deed)
-        async with driven(odd.url, folder, key=tenant.key) as console:
+        async with driving(odd.url, folder, key=tenant.key) as console:
             await console.until(lambda: console.app.current_mode == "approvals", "the queue")
             console.app.client.patience = patience
             yield odd, console
@@ -57,7 +57,7 @@ async def test_whatever_is_answered_the_queue_stays_and_goes_on_by_itself(
     service: Service, tenant: Tenant, folder: Path
 ) -> None:
     agent = cautious(tenant)
-    keys = [queued(agent, value) for value in (1, 2, 3)]
+    keys = [queue_order(agent, value) for value in (1, 2, 3)]
     async with behind(service, tenant, folder, patience=HURRY) as (odd, console):
         await console.sees("3 waiting")
         await console.press("down", "slash", *"payer")
@@ -85,7 +85,7 @@ async def test_whatever_is_answered_the_queue_stays_and_goes_on_by_itself(
 async def test_an_approval_whose_answer_was_lost_is_retried_and_takes_effect_once(
     service: Service, tenant: Tenant, folder: Path
 ) -> None:
-    key = queued(cautious(tenant), 7)
+    key = queue_order(cautious(tenant), 7)
     # Nobody tells the console meanwhile what became of it.
     async with behind(service, tenant, folder, (odd_api.says_nothing, "/events", "GET")) as (odd, console):
         await console.sees("1 waiting")
@@ -108,7 +108,7 @@ async def test_an_approval_whose_answer_was_lost_is_retried_and_takes_effect_onc
 async def test_a_reason_typed_while_the_service_is_away_is_kept_until_it_is_back(
     service: Service, tenant: Tenant, folder: Path
 ) -> None:
-    key = queued(cautious(tenant), 7)
+    key = queue_order(cautious(tenant), 7)
     async with behind(service, tenant, folder) as (odd, console):
         await console.sees("1 waiting")
         await odd.refuse()
@@ -119,7 +119,7 @@ async def test_a_reason_typed_while_the_service_is_away_is_kept_until_it_is_back
         await console.sees(f"{odd.url} cannot be reached.", "not ours", "Deny this?")
         await odd.listen()
         await console.press("enter")
-        await console.gone("Deny this?")
+        await console.sees_no("Deny this?")
 
     assert (item(tenant, key)["status"], item(tenant, key)["reason"]) == ("rejected", "not ours")
 
@@ -127,14 +127,14 @@ async def test_a_reason_typed_while_the_service_is_away_is_kept_until_it_is_back
 async def test_a_mistake_in_a_worker_is_said_and_ends_nothing_else(
     service: Service, tenant: Tenant, folder: Path
 ) -> None:
-    queued(cautious(tenant))
+    queue_order(cautious(tenant))
     async with behind(service, tenant, folder) as (_, console):
         await console.sees("1 waiting")
 
-        async def mistaken() -> None:
+        async def fail() -> None:
             raise KeyError("a value of somebody's")
 
-        console.app.run_worker(mistaken)
+        console.app.run_worker(fail)
         await console.sees("Internal error of the console", "test_offline.py:")
         assert "a value of somebody's" not in console.text
         console.app.broken.clear()

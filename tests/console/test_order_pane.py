@@ -13,23 +13,23 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from syrupy.assertion import SnapshotAssertion
 
-from console.orders.order import of_transaction
 from console.orders.order_context import fetch_context
-from console.texts.lines import Line
-from console.texts.moments import clock, moment
 from console.widgets.line_view import LineView, wrap
 from console.widgets.order_pane import OrderPane
 from console.wire.api_client import ApiClient
 from console.wire.credentials import TenantKey
-from console.wire.shapes import Transaction
 from tests.fixtures.callers import ADDRESS, OTHER_ADDRESS, Agent, Tenant, rule
-from tests.fixtures.consoles import NARROW, WIDE, Driven, driven
+from tests.fixtures.consoles import NARROW, WIDE, Driven, driving
 from tests.fixtures.people import Person
 from tests.fixtures.server import Service
 from tests.outside.evm_node import EvmNode
 from tests.routes.orders import permit, solana_payment
-from tests.routes.vault.bitcoin import LISTED, payment, signed
-from tests.routes.vault.transfers import authorised
+from tests.routes.vault.bitcoin import LISTED, payment, sign_psbt
+from tests.routes.vault.transfers import with_signer
+from words.orders.order import of_transaction
+from words.shapes import Transaction
+from words.texts.lines import Line
+from words.texts.moments import clock, moment
 
 pytestmark = pytest.mark.long
 
@@ -46,7 +46,7 @@ def payer(tenant: Tenant, *rules: dict[str, Any], name: str = "Payer") -> Agent:
     return tenant.as_agent(made)
 
 
-def asked(agent: Agent, path: str, body: dict[str, Any]) -> str:
+def ask(agent: Agent, path: str, body: dict[str, Any]) -> str:
     """Ask for a signature; the id of the transaction that waits."""
     answer = agent.post(f"/vault/{agent.id}/{path}", json=body)
     assert answer.status_code == 202, answer.text
@@ -56,7 +56,7 @@ def asked(agent: Agent, path: str, body: dict[str, Any]) -> str:
 
 def evm(agent: Agent, to: str = ADDRESS, value: int = 0, **fields: Any) -> str:
     """Ask for an EVM transaction."""
-    return asked(agent, "sign", {"to": to, "value": str(value), "broadcast": False, **FEES, **fields})
+    return ask(agent, "sign", {"to": to, "value": str(value), "broadcast": False, **FEES, **fields})
 
 
 def approval_of(spender: str, amount: int) -> str:
@@ -69,7 +69,7 @@ def transaction(tenant: Tenant, tx_id: str) -> dict[str, Any]:
     return found
 
 
-async def shown(console: Driven, *words: str) -> None:
+async def show_newest(console: Driven, *words: str) -> None:
     """Go to the transactions and wait until all is known of the newest."""
     await console.until(lambda: console.app.current_mode == "approvals", "the queue")
     await console.press("3")
@@ -103,11 +103,11 @@ def opaque_calldata(agent: Agent, node: EvmNode) -> tuple[str, list[str]]:
 
 def typed_permit(agent: Agent, node: EvmNode) -> tuple[str, list[str]]:
     document = permit(agent.evm_address, 5_000_000)
-    return asked(agent, "sign-typed-data", document), [agent.evm_address, agent.evm_address.lower()]
+    return ask(agent, "sign-typed-data", document), [agent.evm_address, agent.evm_address.lower()]
 
 
 def solana_transfer(agent: Agent, node: EvmNode) -> tuple[str, list[str]]:
-    return asked(agent, "sign-solana", {**solana_payment(agent, 2_500_000_000), "broadcast": False}), []
+    return ask(agent, "sign-solana", {**solana_payment(agent, 2_500_000_000), "broadcast": False}), []
 
 
 @pytest.mark.parametrize(
@@ -139,8 +139,8 @@ async def test_the_pane_says_what_an_order_does(
     made = transaction(tenant, tx_id)
     data = [made["data"]] if made["kind"] == "solana" else []
 
-    async with driven(service.url, folder, key=tenant.key, now=five_minutes_after(made)) as console:
-        await shown(console)
+    async with driving(service.url, folder, key=tenant.key, now=five_minutes_after(made)) as console:
+        await show_newest(console)
         found = console.one(LineView, "#order").said
 
         assert all(word in "\n".join(one.text for one in found) for word in words)
@@ -152,14 +152,14 @@ async def test_the_pane_says_what_an_order_does(
 
 async def test_the_pane_says_what_a_psbt_does(service: Service, tenant: Tenant, as_owner: Person, folder: Path) -> None:
     limit = rule("spending-limit", asset="bitcoin", maxPerDay="100000")
-    agent = authorised(as_owner, payer(tenant, LISTED, limit), "sign_transaction")
+    agent = with_signer(as_owner, payer(tenant, LISTED, limit), "sign_transaction")
     psbt = payment(agent, 50_000)
-    answer = signed(agent, psbt)
+    answer = sign_psbt(agent, psbt)
     assert answer.status_code == 202, answer.text
     made = transaction(tenant, answer.json()["data"]["txId"])
 
-    async with driven(service.url, folder, key=tenant.key, now=five_minutes_after(made)) as console:
-        await shown(console, "Sends 0.0005 BTC (50,000 sat) to", "On Bitcoin regtest (test network).")
+    async with driving(service.url, folder, key=tenant.key, now=five_minutes_after(made)) as console:
+        await show_newest(console, "Sends 0.0005 BTC (50,000 sat) to", "On Bitcoin regtest (test network).")
         found = [one.text for one in console.one(LineView, "#order").said]
 
         assert "Fee rate: at most 7.1 sat/vB (1,000 sat, 141 vbytes or more)." in found
@@ -173,7 +173,7 @@ async def test_in_a_narrow_terminal_the_pane_opens_with_enter(
     tx_id, random = unlimited_approval(agent, evm_node)
     made = transaction(tenant, tx_id)
 
-    async with driven(
+    async with driving(
         service.url, folder, key=tenant.key, size=NARROW, theme="light", now=five_minutes_after(made)
     ) as console:
         await console.until(lambda: console.app.current_mode == "approvals", "the queue")
@@ -192,8 +192,8 @@ async def test_a_hostile_name_stays_in_its_quotation_marks(
     agent = payer(tenant, name=name)
     made = transaction(tenant, evm(agent, value=ETHER))
 
-    async with driven(service.url, folder, key=tenant.key, now=five_minutes_after(made)) as console:
-        await shown(console, "Agent \"Payer' [red]asks[/] for nothing <U+202E>0001")
+    async with driving(service.url, folder, key=tenant.key, now=five_minutes_after(made)) as console:
+        await show_newest(console, "Agent \"Payer' [red]asks[/] for nothing <U+202E>0001")
 
         assert await console.picture(*random_of(made)) == pictures
 
@@ -307,7 +307,7 @@ async def test_no_address_is_broken_over_lines_in_sixty_columns(
     agent = payer(tenant)
     _, (token, _) = unlimited_approval(agent, evm_node)
 
-    async with driven(service.url, folder, key=tenant.key, size=(60, WIDE[1])) as console:
+    async with driving(service.url, folder, key=tenant.key, size=(60, WIDE[1])) as console:
         await console.until(lambda: console.app.current_mode == "approvals", "the queue")
         await console.press("3")
         await console.sees("UNLIMITED")
@@ -324,7 +324,7 @@ async def test_the_line_one_reads_stays_where_it_is_when_more_is_known(
     agent = payer(tenant)
     evm(agent, data="0xdeadbeef" + "0badcafe" * 40)
 
-    async with driven(service.url, folder, key=tenant.key, size=(80, 18)) as console:
+    async with driving(service.url, folder, key=tenant.key, size=(80, 18)) as console:
         await console.until(lambda: console.app.current_mode == "approvals", "the queue")
         await console.press("3")
         await console.sees("Cannot be decoded")

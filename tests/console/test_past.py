@@ -2,10 +2,10 @@
 
 import pytest
 
-from console.orders.before import before
-from console.orders.order import Known
-from console.wire.shapes import Effect
-from tests.console.orders import SPENDER, THEM, TOKENS, US, allows, earlier, order, pays, said
+from tests.console.orders import SPENDER, THEM, TOKENS, US, allows, earlier, lines_of, order, pays
+from words.orders.before import before
+from words.orders.order import Known
+from words.shapes import Effect
 
 PAYEE = "4Nd1mBQtrMJVYVfKf2PJy9NZUZdTAsp7D4xWLs4gDB4T"
 
@@ -21,7 +21,7 @@ PAYEE = "4Nd1mBQtrMJVYVfKf2PJy9NZUZdTAsp7D4xWLs4gDB4T"
     ids=["nothing", "an approval", "one wei", "a token"],
 )
 def test_a_payment_is_measured_by_like_ones(done: Effect, line: str) -> None:
-    assert said(order(pays()), Known(past=[earlier(1, done)]))[2] == line
+    assert lines_of(order(pays()), Known(past=[earlier(1, done)]))[2] == line
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_a_payment_is_measured_by_like_ones(done: Effect, line: str) -> None:
     ids=["taken back", "paid", "some", "all"],
 )
 def test_having_taken_something_back_makes_no_acquaintance(done: Effect, line: str | None) -> None:
-    lines = said(order(allows()), Known(past=[earlier(1, done)]))
+    lines = lines_of(order(allows()), Known(past=[earlier(1, done)]))
 
     assert ("  never allowed to spend before" in lines) == bool(line)
 

@@ -8,7 +8,7 @@ from textual.widgets import Input
 from console.widgets.heading import PLACES
 from tests.fixtures.callers import Tenant
 from tests.fixtures.console_sessions import keep_session
-from tests.fixtures.consoles import driven
+from tests.fixtures.consoles import driving
 from tests.fixtures.people import Person
 from tests.fixtures.server import Service
 
@@ -22,7 +22,7 @@ async def test_a_number_goes_on_right_after_arriving(
     tenant.agent()
     if who == "person":
         keep_session(folder, service.url, admin)
-    async with driven(service.url, folder, key=tenant.key if who == "key" else None) as console:
+    async with driving(service.url, folder, key=tenant.key if who == "key" else None) as console:
         await console.until(lambda: console.app.person and console.app.current_mode == "approvals", "the queue")
         for number in "2345671":
             await console.press(number)
@@ -36,7 +36,7 @@ async def test_a_number_goes_on_after_a_search_was_left(
     service: Service, tenant: Tenant, folder: Path, number: str
 ) -> None:
     tenant.agent()
-    async with driven(service.url, folder, key=tenant.key) as console:
+    async with driving(service.url, folder, key=tenant.key) as console:
         await console.until(lambda: console.app.current_mode == "approvals", "the queue")
         await console.press(number)
         await console.sees("1 agent ·")
@@ -51,7 +51,7 @@ async def test_a_number_goes_on_after_a_search_was_left(
 async def test_each_place_has_a_key_and_a_click(
     service: Service, tenant: Tenant, folder: Path, number: int, place: str
 ) -> None:
-    async with driven(service.url, folder, key=tenant.key) as console:
+    async with driving(service.url, folder, key=tenant.key) as console:
         await console.until(lambda: console.app.current_mode == "approvals", "the queue")
 
         await console.press(str(number))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len, get_character_cell_size
 
-from console.texts.plain import clip, harmless, plain, short
+from words.texts.plain import clip, harmless, plain, short
 
 # What must not come out, told without the tables of the code: by what Unicode says of it.
 _INVISIBLE = re.compile(

@@ -64,7 +64,7 @@ async def test_rules_as_they_are_stored_come_and_go_with_v(
         assert await console.picture() == pictures
         await console.press("v")
 
-        await console.gone('"maxTxPerDay": 5')
+        await console.sees_no('"maxTxPerDay": 5')
 
 
 @pytest.mark.parametrize(

@@ -11,18 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.approver.matter import digest_of
-from console.orders.bitcoin_addresses import address_of
-from console.orders.dangers import dangers
-from console.orders.details import data_lines
-from console.orders.order import Known, Order
-from console.orders.psbt import taken_apart
-from console.orders.psbt_in_words import agrees
-from console.orders.words import summary
-from console.texts.chains import BITCOIN_NETWORKS
-from console.wire.shapes import Effect
-from tests.console.orders import order, said, tone_of
+from tests.console.orders import lines_of, order, tone_of
 from tests.fixtures import bitcoin
 from tests.fixtures.bitcoin import SOMEBODY, coin, script_of, spend, text
+from words.orders.bitcoin_addresses import address_of
+from words.orders.dangers import dangers
+from words.orders.details import data_lines
+from words.orders.order import Known, Order
+from words.orders.psbt import taken_apart
+from words.orders.psbt_in_words import agrees
+from words.orders.words import summary
+from words.shapes import Effect
+from words.texts.chains import BITCOIN_NETWORKS
 
 REGTEST = BITCOIN_NETWORKS["regtest"]
 OWN = "bcrt1q6rz28mcfaxtmd6v789l9rrlrusdprr9pz3cppk"
@@ -39,7 +39,7 @@ FEE = effect(1_000, None, "fee")
 OTHERS = effect(0, None, "unread", "others pay in this transaction")
 
 
-def asked(*effects: Effect, **changed: Any) -> Order:
+def psbt_order(*effects: Effect, **changed: Any) -> Order:
     """An order on regtest."""
     given: dict[str, Any] = {"kind": "bitcoin", "chain_id": None, "caip2": REGTEST.caip2, "agent_name": ""}
     return order(*effects, **given, **changed)
@@ -56,7 +56,7 @@ PLAIN = paying((SOMEBODY, 50_000), (script_of(OWN), 10_000))
 
 
 def test_a_payment_has_its_coins_change_fee_and_rate() -> None:
-    lines = said(asked(effect(50_000), FEE), Known(data=text(PLAIN)))
+    lines = lines_of(psbt_order(effect(50_000), FEE), Known(data=text(PLAIN)))
 
     assert lines == [
         "Sends 0.0005 BTC (50,000 sat) to",
@@ -73,21 +73,21 @@ def test_a_payment_has_its_coins_change_fee_and_rate() -> None:
 
 
 def test_the_order_is_one_line_of_a_list() -> None:
-    assert summary(asked(effect(50_000), FEE), Known()) == f"Sends 0.0005 BTC to {THEM[:7]}…{THEM[-6:]}"
-    assert summary(asked(OTHERS, effect(5), FEE), Known()) == "Pays together with others, and 1 more"
-    assert summary(asked(effect(0, None, label="data"), FEE), Known()) == "Writes data into the chain"
+    assert summary(psbt_order(effect(50_000), FEE), Known()) == f"Sends 0.0005 BTC to {THEM[:7]}…{THEM[-6:]}"
+    assert summary(psbt_order(OTHERS, effect(5), FEE), Known()) == "Pays together with others, and 1 more"
+    assert summary(psbt_order(effect(0, None, label="data"), FEE), Known()) == "Writes data into the chain"
 
 
 def test_others_who_pay_are_named_before_the_payments() -> None:
-    shown, known = asked(effect(50_000), FEE, OTHERS), Known(data=text(paying((SOMEBODY, 50_000), others=20_000)))
-    with_fee = asked(effect(50_000), effect(31_000, None, "fee"), OTHERS)
+    shown, known = psbt_order(effect(50_000), FEE, OTHERS), Known(data=text(paying((SOMEBODY, 50_000), others=20_000)))
+    with_fee = psbt_order(effect(50_000), effect(31_000, None, "fee"), OTHERS)
 
-    assert said(with_fee, known)[1].startswith("Others pay in this transaction too")
-    assert "Spends also 1 coin, 0.0002 BTC (20,000 sat), of other addresses." in said(with_fee, known)
+    assert lines_of(with_fee, known)[1].startswith("Others pay in this transaction too")
+    assert "Spends also 1 coin, 0.0002 BTC (20,000 sat), of other addresses." in lines_of(with_fee, known)
     assert dangers(with_fee, known)[0].text == (
         "! Others pay in this transaction: it is complete only once they have signed too."
     )
-    assert "The PSBT is not what the service says: its fee is 31,000 sat." in said(shown, known)
+    assert "The PSBT is not what the service says: its fee is 31,000 sat." in lines_of(shown, known)
 
 
 def test_data_is_shown_and_stays_in_its_quotation_marks() -> None:
@@ -95,7 +95,7 @@ def test_data_is_shown_and_stays_in_its_quotation_marks() -> None:
     script = Script(b"\x6a" + bytes((len(hostile),)) + hostile)
     known = Known(data=text(paying((SOMEBODY, 50_000), (script, 0), (script_of(OWN), 10_000))))
 
-    lines = said(asked(effect(50_000), effect(0, None, label="data"), FEE), known)
+    lines = lines_of(psbt_order(effect(50_000), effect(0, None, label="data"), FEE), known)
 
     assert "Writes data into the chain, where anyone can read it." in lines
     assert 'Writes 13 bytes into the chain, for ever: "pay\' \\x1b[31m<U+202E>"' in lines
@@ -114,10 +114,10 @@ def test_data_is_shown_and_stays_in_its_quotation_marks() -> None:
     ids=["amount", "twice", "recipient", "fee", "no fee", "others"],
 )
 def test_a_service_that_tells_something_else_is_named_in_red(effects: list[Effect], sentence: str) -> None:
-    shown, known = asked(*effects), Known(data=text(PLAIN))
+    shown, known = psbt_order(*effects), Known(data=text(PLAIN))
 
     line = f"The PSBT is not what the service says: {sentence}"
-    assert line in said(shown, known)
+    assert line in lines_of(shown, known)
     assert tone_of(line, shown, known) == "bad"
     assert line in [one.text for one in dangers(shown, known)]
 
@@ -125,7 +125,7 @@ def test_a_service_that_tells_something_else_is_named_in_red(effects: list[Effec
 def test_an_output_that_the_service_does_not_name_is_shown_as_change() -> None:
     known = Known(data=text(paying((SOMEBODY, 50_000), (SOMEBODY, 10_000))))
 
-    lines = said(asked(effect(50_000), FEE), known)
+    lines = lines_of(psbt_order(effect(50_000), FEE), known)
 
     place = lines.index("Change: 0.0001 BTC (10,000 sat) comes back, by the service's word, to")
     assert lines[place + 1] == f"  {THEM}"
@@ -133,20 +133,20 @@ def test_an_output_that_the_service_does_not_name_is_shown_as_change() -> None:
 
 
 def test_nothing_is_said_of_bytes_that_are_not_known() -> None:
-    assert said(asked(effect(50_000), FEE))[3:-1] == ["On Bitcoin regtest (test network)."]
+    assert lines_of(psbt_order(effect(50_000), FEE))[3:-1] == ["On Bitcoin regtest (test network)."]
 
 
 @pytest.mark.parametrize(
     ("caip2", "line"),
     [
         (BITCOIN_NETWORKS["mainnet"].caip2, "On Bitcoin."),
-        ("bip122:" + "0" * 32, "On a network of Bitcoin that this console does not know."),
+        ("bip122:" + "0" * 32, "On a network of Bitcoin that is not known here."),
         (None, "On Bitcoin."),
     ],
     ids=["mainnet", "unknown", "none"],
 )
 def test_the_network_is_named(caip2: str | None, line: str) -> None:
-    assert line in said(order(effect(5), kind="bitcoin", chain_id=None, caip2=caip2))
+    assert line in lines_of(order(effect(5), kind="bitcoin", chain_id=None, caip2=caip2))
 
 
 def test_the_details_name_inputs_and_outputs() -> None:
@@ -211,8 +211,8 @@ def with_another_amount(psbt: PSBT) -> PSBT:
 )
 def test_a_psbt_that_cannot_be_decoded_is_said_to_be_so(data: object) -> None:
     assert taken_apart(data, "regtest") is None
-    lines = said(asked(effect(50_000), FEE), Known(data=data))
-    assert "The PSBT cannot be decoded by this console: what is said of it is the service's word alone." in lines
+    lines = lines_of(psbt_order(effect(50_000), FEE), Known(data=data))
+    assert "The PSBT cannot be decoded here: what is said of it is the service's word alone." in lines
 
 
 def test_a_vote_is_asked_for_only_where_the_order_does_what_is_shown() -> None:
@@ -238,4 +238,4 @@ def test_no_psbt_raises(changed: dict[int, int]) -> None:
     data = b64encode(spoilt).decode()
 
     assert data_lines("bitcoin", data, REGTEST)
-    assert said(asked(effect(50_000), FEE), Known(data=data))
+    assert lines_of(psbt_order(effect(50_000), FEE), Known(data=data))

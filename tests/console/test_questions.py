@@ -11,10 +11,10 @@ from console.dialogs.ask import Ask
 from console.screens.help import Help
 from console.widgets.listing import Listing
 from console.widgets.plain_text import PlainText
-from tests.console.queues import APPROVE, MANY, ORDINARY, READ_ON, asked, question, queue, read_through, reads_on, state
-from tests.console.waiting import SPENDER, item, later, queued, random_of, several, unlimited
+from tests.console.queues import APPROVE, MANY, ORDINARY, READ_ON, ask, question, queue, read_through, reads_on, state
+from tests.console.waiting import SPENDER, item, later, queue_order, queue_unlimited, random_of, several
 from tests.fixtures.callers import ADDRESS, Agent, Tenant
-from tests.fixtures.consoles import NARROW, driven
+from tests.fixtures.consoles import NARROW, driving
 from tests.fixtures.server import Service
 from tests.outside.odd_api import OddApi, Request, odd_api
 
@@ -27,7 +27,7 @@ async def test_a_long_order_must_be_scrolled_to_its_end_before_approval(
 ) -> None:
     approval = several(agent, *MANY, (SPENDER, 10**30))
     async with queue(service, tenant, folder) as console:
-        await asked(console, *keys)
+        await ask(console, *keys)
         await console.sees("Approve this?", READ_ON, "▼ more below")
         assert SPENDER not in question(console)
 
@@ -44,11 +44,11 @@ async def test_a_long_order_must_be_scrolled_to_its_end_before_approval(
 async def test_an_ordinary_payment_takes_one_key_in_a_narrow_terminal(
     service: Service, tenant: Tenant, agent: Agent, folder: Path
 ) -> None:
-    paid = queued(agent)
+    paid = queue_order(agent)
     tenant.ok("POST", f"/approvals/{paid}/approve", {"digest": item(tenant, paid)["digest"]})
-    queued(agent, 4)
+    queue_order(agent, 4)
     async with queue(service, tenant, folder, size=NARROW) as console:
-        await asked(console, "a")
+        await ask(console, "a")
         await console.sees(ADDRESS, "On Local chain", ORDINARY)
 
         await console.press("enter")
@@ -66,12 +66,12 @@ async def test_context_that_arrives_while_reading_is_read_from_the_top(
 
     async def slow(api: OddApi, request: Request, writer: asyncio.StreamWriter) -> None:
         await known.wait()
-        async for chunk in api.asked(request):
+        async for chunk in api.ask(request):
             writer.write(chunk)
 
     async with odd_api(service.url) as api:
         api.does(slow, "/vault/")
-        async with driven(api.url, folder, key=tenant.key) as console:
+        async with driving(api.url, folder, key=tenant.key) as console:
             await console.sees("waiting", "live", "What it does")
             await console.press("a")
             await console.sees(READ_ON)
@@ -90,7 +90,7 @@ async def test_no_key_leaps_over_what_lies_between(
 ) -> None:
     several(agent, *MANY[:8], (SPENDER, 10**30), *MANY[8:])
     async with queue(service, tenant, folder, size=(52, 20)) as console:
-        await asked(console, "a")
+        await ask(console, "a")
         await console.sees(READ_ON)
         await console.press("end")
         await console.pilot.wait_for_scheduled_animations()
@@ -111,7 +111,7 @@ async def test_in_a_terminal_of_another_size_one_reads_from_the_top(
 ) -> None:
     several(agent, *MANY[:8], (SPENDER, 10**30), *MANY[8:])
     async with queue(service, tenant, folder, size=(52, 20)) as console:
-        await asked(console, "a")
+        await ask(console, "a")
         await console.sees(READ_ON)
         await console.press("enter", "enter", "enter")
         assert "It does 13 things" not in question(console)
@@ -123,12 +123,12 @@ async def test_in_a_terminal_of_another_size_one_reads_from_the_top(
 
 
 async def test_nothing_lies_over_a_question(service: Service, tenant: Tenant, agent: Agent, folder: Path) -> None:
-    queued(agent)
+    queue_order(agent)
     async with queue(service, tenant, folder, size=NARROW) as console:
         console.app.tell("Line before.")
         await console.sees("Line before.")
 
-        await asked(console, "a")
+        await ask(console, "a")
         console.app.tell("Line meanwhile.")
         await console.pilot.pause()
 
@@ -148,7 +148,7 @@ class Plain(Ask[str]):
 async def test_an_answer_that_comes_as_what_lay_over_the_question_goes_closes_it_once(
     service: Service, tenant: Tenant, agent: Agent, folder: Path
 ) -> None:
-    queued(agent)
+    queue_order(agent)
     async with queue(service, tenant, folder) as console:
         plain, answered = Plain(), list[str | None]()
         console.app.push_screen(plain, answered.append)
@@ -158,7 +158,7 @@ async def test_an_answer_that_comes_as_what_lay_over_the_question_goes_closes_it
 
         console.app.pop_screen()
         plain.close("yes")
-        await console.gone("A plain question.", "Esc closes")
+        await console.sees_no("A plain question.", "Esc closes")
         await console.press("a")
 
         await console.sees("Approve this?")
@@ -168,9 +168,9 @@ async def test_an_answer_that_comes_as_what_lay_over_the_question_goes_closes_it
 async def test_before_it_can_have_been_read_a_key_decides_nothing(
     service: Service, tenant: Tenant, agent: Agent, folder: Path
 ) -> None:
-    approval = queued(agent)
+    approval = queue_order(agent)
     async with queue(service, tenant, folder, pause=60) as console:
-        await asked(console, "a")
+        await ask(console, "a")
         await console.sees("Read first…")
 
         await console.press("enter", "y", "y")
@@ -181,9 +181,9 @@ async def test_before_it_can_have_been_read_a_key_decides_nothing(
 
 
 async def test_after_the_pause_a_key_decides(service: Service, tenant: Tenant, agent: Agent, folder: Path) -> None:
-    queued(agent)
+    queue_order(agent)
     async with queue(service, tenant, folder, pause=0.1) as console:
-        await asked(console, "a")
+        await ask(console, "a")
         await console.sees(APPROVE)
 
         await console.press("y")
@@ -194,32 +194,32 @@ async def test_after_the_pause_a_key_decides(service: Service, tenant: Tenant, a
 async def test_pictures_of_the_questions(
     service: Service, tenant: Tenant, agent: Agent, folder: Path, pictures: Any
 ) -> None:
-    shown = [item(tenant, one) for one in (queued(agent, 15 * 10**17), unlimited(agent))]
+    shown = [item(tenant, one) for one in (queue_order(agent, 15 * 10**17), queue_unlimited(agent))]
     async with queue(service, tenant, folder, now=lambda: later(shown[1])) as console:
 
-        async def pictured(name: str, *keys: str) -> None:
-            await asked(console, *keys)
+        async def picture(name: str, *keys: str) -> None:
+            await ask(console, *keys)
             assert await console.picture(*random_of(*shown)) == pictures(name=name)
             await console.press("escape")
-            await console.gone("Cancel (Esc)")
+            await console.sees_no("Cancel (Esc)")
 
         await console.until(lambda: len(console.one(Listing).rows) == 2, "both")
-        await pictured("unlimited", "a")
-        await pictured("payment", "down", "a")
-        await pictured("deny light", "ctrl+t", "d")
-        await pictured("batch", "ctrl+t", "home", "space", "space", "d")
+        await picture("unlimited", "a")
+        await picture("payment", "down", "a")
+        await picture("deny light", "ctrl+t", "d")
+        await picture("batch", "ctrl+t", "home", "space", "space", "d")
         await console.press("home", "space", "space")
         await console.pilot.resize_terminal(*NARROW)
-        await pictured("deny narrow", "home", "d")
-        await pictured("unlimited narrow", "a")
+        await picture("deny narrow", "home", "d")
+        await picture("unlimited narrow", "a")
 
 
 async def test_notices_are_held_while_a_question_is_open(
     service: Service, tenant: Tenant, agent: Agent, folder: Path
 ) -> None:
-    queued(agent)
+    queue_order(agent)
     async with queue(service, tenant, folder) as console:
-        await asked(console, "a")
+        await ask(console, "a")
         # As if the question stood for longer than anything that is told in passing.
         console.app.NOTIFICATION_TIMEOUT = 0.05
         for number in range(7):

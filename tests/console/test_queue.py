@@ -27,8 +27,8 @@ from console.queue.queue import (
 from console.queue.queue_view import SORTINGS, View
 from console.queue.watch import Rests, Watch
 from console.wire.api_client import ApiClient
-from console.wire.shapes import Approval, Effect
 from tests.outside.odd_api import OddApi, Request, odd_api, says_nothing, succeeds
+from words.shapes import Approval, Effect
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 ADDRESS = "0x" + "11" * 20
@@ -432,7 +432,7 @@ async def test_a_truncated_list_is_not_swept_again_and_again() -> None:
         looked = looks.put_nowait
         watch = Watch(client, queue, lambda: NOON, changed=lambda _: looked(queue.more), away=print, rests=rests)
         watching = asyncio.ensure_future(watch.run())
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while not await looks.get():
                 pass
             swept = len(swept_of(odd))

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.orders.results import readable, results
-from console.wire.shapes import PolicyResult
 from tests.console.orders import TOKEN
+from words.orders.results import readable, results
+from words.shapes import PolicyResult
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from console.rules.rule_terms import Names
 from console.rules.rules_in_words import rule_in_words, rules_in_words
-from console.wire.shapes import PolicyRule, TokenFunds
+from words.shapes import PolicyRule, TokenFunds
 
 A, B = "0x" + "aB" * 20, "0x" + "22" * 20
 SOLANA = "9xQeWvG816bUx9EPjHmaT23yvVM2ZWbrrpZb9PusVFin"
@@ -181,6 +181,18 @@ def test_a_window_has_days_from_monday_hours_and_the_zone() -> None:
     ]
 
 
+def test_a_window_says_from_when_and_until_when_it_is_open() -> None:
+    said = words("time-window", notBefore="2026-01-01T00:00:00Z", notAfter="2026-02-01T00:00:00+01:00")
+
+    assert said[1:] == [
+        "hours: any",
+        "days: any",
+        "on the clocks of UTC",
+        "nothing is signed before 2026-01-01T00:00:00Z",
+        "nothing is signed any more from 2026-02-01T00:00:00+01:00",
+    ]
+
+
 def test_hours_over_midnight_are_said_as_the_two_parts_of_one_day_that_they_are() -> None:
     said = words("time-window", allowedHours=[{"start": 22, "end": 6}])
 
@@ -244,6 +256,50 @@ def test_a_contract_has_its_calls_and_what_each_may_do() -> None:
         "      with at most 0 coins (0 wei) each time",
         "    call 0xdeadbeef, whatever it does",
     ]
+
+
+def test_a_call_has_conditions_on_its_arguments() -> None:
+    where = [
+        {"arg": "to", "op": "in", "values": [A, B]},
+        {"arg": "amount", "op": "lte", "value": "500"},
+        {"arg": "memo", "op": "ne", "value": "\x1b[2J\u202e"},
+        {"arg": "x", "op": "like", "value": "1"},
+        {"arg": "y", "op": "eq", "value": "1", "values": ["2"]},
+    ]
+    abi = "pay(address to,uint256 amount,string memo)"
+    entry = {"address": A, "selectors": ["0xdeadbeef"], "constraints": {"0xdeadbeef": {"abi": abi, "where": where}}}
+
+    said = words("contract-allowlist", contracts=[entry], names=Names(addresses={B: "shop"}))
+
+    assert said[3:] == [
+        "    call 0xdeadbeef",
+        f"      only if it can be read as {abi}, and",
+        "        to is one of:",
+        f"          {A}",
+        f"          {B}  (shop)",
+        "        amount is at most 500",
+        '        memo is not "\\u001b[2J\u202e"',
+        '        a condition that is unknown to this console: {"arg":"x","op":"like","value":"1"}',
+        '        a condition that is unknown to this console: {"arg":"y","op":"eq","value":"1","values":["2"]}',
+    ]
+
+
+def test_a_contract_has_the_kinds_of_typed_data_that_are_signed_for_it() -> None:
+    kinds = [
+        {"type": "Ping(uint256 nonce)"},
+        {"type": "Pay(address to)", "where": [{"arg": "to", "op": "eq", "value": A}]},
+    ]
+
+    some = words("contract-allowlist", contracts=[{"address": A, "selectors": [], "typedData": kinds}])
+    none = words("contract-allowlist", contracts=[{"address": A, "selectors": [], "typedData": []}])
+
+    assert some[3:] == [
+        "    typed data is signed for it only of:",
+        "      Ping(uint256 nonce)",
+        "      Pay(address to)",
+        f"        to is {A}",
+    ]
+    assert none[3:] == ["    no typed data is signed for it: its list is empty"]
 
 
 @pytest.mark.parametrize(
@@ -392,6 +448,8 @@ _FIELDS = st.sampled_from(
         "end",
         "allowedDays",
         "timezone",
+        "notBefore",
+        "notAfter",
         "maxTxPerHour",
         "chains",
         "contracts",
@@ -399,6 +457,14 @@ _FIELDS = st.sampled_from(
         "chainId",
         "selectors",
         "constraints",
+        "abi",
+        "where",
+        "arg",
+        "op",
+        "value",
+        "values",
+        "typedData",
+        "type",
         "recipientAllowlist",
         "maxAmount",
         "siweDomains",

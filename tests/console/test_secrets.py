@@ -10,15 +10,17 @@ from typing import Any
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from console.texts.moments import local_now, moment
 from tests.console.entering import confirm
 from tests.fixtures.callers import Tenant
-from tests.fixtures.consoles import NARROW, Driven, driven
+from tests.fixtures.consoles import NARROW, Driven, driving
 from tests.fixtures.server import Service
+from tests.routes.orders import CHAIN, SELLER, TOKEN_CONTRACT
+from words.texts.moments import local_now, moment
 
 pytestmark = pytest.mark.long
 
 VALUE = "sk-live-of-nobody-1234567890"
+ASSET = f"evm:{CHAIN}:{TOKEN_CONTRACT}"
 TOLD_APART = "described-for-all-to-see"
 
 
@@ -55,7 +57,7 @@ def kept_secrets(tenant: Tenant) -> dict[str, Any]:
     return old  # type: ignore[no-any-return]
 
 
-async def shown(console: Driven) -> None:
+async def show_secrets(console: Driven) -> None:
     """Go to the secrets."""
     await console.until(lambda: console.app.person, "the sign-in")
     await console.press("6")
@@ -67,8 +69,8 @@ async def test_lists_say_what_is_known_and_where_each_secret_goes(
 ) -> None:
     made = moment(kept["createdAt"])
     assert made is not None
-    async with driven(service.url, folder, key=tenant.key, now=lambda: made + timedelta(days=3)) as console:
-        await shown(console)
+    async with driving(service.url, folder, key=tenant.key, now=lambda: made + timedelta(days=3)) as console:
+        await show_secrets(console)
 
         await console.sees(TOLD_APART, "30d 11h", "api.example.com/v1/*", "header Authorization: Bearer {value}")
         # No name is markup, and the routes stand in the order in which the proxy tries them.
@@ -78,16 +80,35 @@ async def test_lists_say_what_is_known_and_where_each_secret_goes(
         assert await console.picture() == pictures
 
 
+async def test_payment_routes_stand_below_where_there_are_any(
+    service: Service, tenant: Tenant, folder: Path, kept: dict[str, Any], pictures: SnapshotAssertion
+) -> None:
+    paid = {"hostPattern": "data.example.com", "maxPerCall": {ASSET: "50000"}, "payTo": [SELLER]}
+    tenant.ok("POST", "/payment-routes", paid)
+    tenant.ok("POST", "/payment-routes", {**paid, "priority": 3, "pathPattern": "/v2/*", "allowUnknownPayTo": True})
+    made = moment(kept["createdAt"])
+    assert made is not None
+    async with driving(service.url, folder, key=tenant.key, now=lambda: made + timedelta(days=3)) as console:
+        await show_secrets(console)
+
+        await console.sees(f"50,000 of evm:{CHAIN}:0x", "anybody", SELLER[:7])
+        lines = [line for line in console.text.splitlines() if "data.example.com" in line]
+        assert ["/v2/" in line for line in lines] == [True, False]
+        assert await console.picture() == pictures
+        await console.press("tab", "tab", "down", "enter")
+        await console.sees("Payment route", f"50,000 of evm:{CHAIN}:0x", "Others", "whom a rule of the agent names")
+
+
 async def test_they_fit_into_a_narrow_terminal(
     service: Service, tenant: Tenant, folder: Path, kept: dict[str, Any], pictures: SnapshotAssertion
 ) -> None:
     made = moment(kept["createdAt"])
     assert made is not None
     day_after = made + timedelta(days=3)
-    async with driven(
+    async with driving(
         service.url, folder, key=tenant.key, size=NARROW, theme="light", now=lambda: day_after
     ) as console:
-        await shown(console)
+        await show_secrets(console)
 
         assert await console.picture() == pictures
 
@@ -95,8 +116,8 @@ async def test_they_fit_into_a_narrow_terminal(
 async def test_no_value_is_ever_on_the_screen_or_in_what_the_console_keeps(
     service: Service, tenant: Tenant, folder: Path, kept: dict[str, Any]
 ) -> None:
-    async with driven(service.url, folder, key=tenant.key) as console:
-        await shown(console)
+    async with driving(service.url, folder, key=tenant.key) as console:
+        await show_secrets(console)
         seen = [console.text]
         for keys in (("enter",), ("escape", "down", "enter"), ("escape", "tab", "enter"), ("escape",)):
             await console.press(*keys)
@@ -105,13 +126,13 @@ async def test_no_value_is_ever_on_the_screen_or_in_what_the_console_keeps(
 
         # What anybody may know is found in both places, so a value would be.
         assert TOLD_APART in "\n".join(seen)
-        assert TOLD_APART in "\n".join(_kept(console))
+        assert TOLD_APART in "\n".join(_reachable_texts(console))
         assert "never displayed" in "\n".join(seen)
         assert VALUE not in "\n".join(seen)
-        assert not [text for text in _kept(console) if VALUE in text]
+        assert not [text for text in _reachable_texts(console) if VALUE in text]
 
 
-def _kept(console: Driven) -> Iterator[str]:
+def _reachable_texts(console: Driven) -> Iterator[str]:
     """Every text that the console can reach from itself, and what the API answered it among them."""
     seen, left = set[int](), [console.app]
     while left:
@@ -130,8 +151,8 @@ async def test_a_request_is_explained_route_by_route(
     made = moment(kept["createdAt"])
     assert made is not None
     day_after = made + timedelta(days=3)
-    async with driven(service.url, folder, key=tenant.key, read_only=True, now=lambda: day_after) as console:
-        await shown(console)
+    async with driving(service.url, folder, key=tenant.key, read_only=True, now=lambda: day_after) as console:
+        await show_secrets(console)
         await console.press("x")
         await console.sees("Nothing is sent")
         await console.write("buyer")
@@ -152,8 +173,8 @@ async def test_a_request_is_explained_route_by_route(
 async def test_a_request_that_cannot_be_asked_about_stays_typed_and_its_field_is_named(
     service: Service, tenant: Tenant, folder: Path, kept: dict[str, Any]
 ) -> None:
-    async with driven(service.url, folder, key=tenant.key) as console:
-        await shown(console)
+    async with driving(service.url, folder, key=tenant.key) as console:
+        await show_secrets(console)
         await console.press("x")
         await console.sees("Nothing is sent")
         await console.write("buyer")
@@ -166,6 +187,6 @@ async def test_a_request_that_cannot_be_asked_about_stays_typed_and_its_field_is
         await console.sees("buyer", "ftp://api.example.com")
 
         await console.press("escape")
-        await console.gone("The URL must start")
+        await console.sees_no("The URL must start")
         await console.press("x")
         await console.sees("Which route")

@@ -17,7 +17,7 @@ url = "http://127.0.0.1:4000"
 """
 
 
-def said(folder: Path, text: str) -> None:
+def write_settings(folder: Path, text: str) -> None:
     folder.mkdir(exist_ok=True)
     (folder / "console.toml").write_text(text)
 
@@ -28,7 +28,7 @@ def private(file: Path, text: str, mode: int = 0o600) -> Path:
     return file
 
 
-def refused(folder: Path, *arguments: str, **environment: str) -> str:
+def refusal_of(folder: Path, *arguments: str, **environment: str) -> str:
     """The message of a start that is refused."""
     with pytest.raises(BadSetting) as caught:
         load(arguments, environment, folder)
@@ -40,7 +40,7 @@ def test_without_anything_it_is_the_service_of_this_machine(folder: Path) -> Non
 
 
 def test_a_profile_is_chosen_by_name(folder: Path) -> None:
-    said(folder, PROD)
+    write_settings(folder, PROD)
 
     chosen = load(["--profile", "prod", "--read-only"], {"SERVICE_URL": "http://127.0.0.1:1"}, folder)
 
@@ -55,7 +55,9 @@ def test_a_profile_is_chosen_by_name(folder: Path) -> None:
 
 
 def test_without_a_name_the_environment_speaks(folder: Path, tmp_path: Path) -> None:
-    said(folder, f'[profiles.default]\nurl = "https://a.example"\nkey_file = "{private(tmp_path / "key", "file-key")}"')
+    write_settings(
+        folder, f'[profiles.default]\nurl = "https://a.example"\nkey_file = "{private(tmp_path / "key", "file-key")}"'
+    )
 
     spoken = load([], {"SERVICE_URL": "https://b.example", "SERVICE_KEY": "spoken-key"}, folder)
 
@@ -65,14 +67,16 @@ def test_without_a_name_the_environment_speaks(folder: Path, tmp_path: Path) -> 
 
 
 def test_a_key_of_one_address_is_sent_to_no_other(folder: Path, tmp_path: Path) -> None:
-    said(folder, f'[profiles.default]\nurl = "https://a.example"\nkey_file = "{private(tmp_path / "key", "file-key")}"')
+    write_settings(
+        folder, f'[profiles.default]\nurl = "https://a.example"\nkey_file = "{private(tmp_path / "key", "file-key")}"'
+    )
 
     assert load([], {"SERVICE_URL": "https://b.example"}, folder).key is None
     assert load([], {"SERVICE_URL": "https://a.example"}, folder).key == "file-key"
-    assert "has its key for https://a.example, not for https://b.example" in refused(
+    assert "has its key for https://a.example, not for https://b.example" in refusal_of(
         folder, "--url", "https://b.example"
     )
-    assert "has its key for https://b.example" in refused(
+    assert "has its key for https://b.example" in refusal_of(
         folder, "--url", "https://c.example", SERVICE_URL="https://b.example", SERVICE_KEY="k"
     )
     # Key and address named in one breath belong together.
@@ -92,23 +96,23 @@ def test_a_key_file_comes_before_a_key(folder: Path, tmp_path: Path) -> None:
 def test_a_key_that_others_can_read_is_refused_with_the_cure(folder: Path, tmp_path: Path, mode: int) -> None:
     file = private(tmp_path / "key", "a-key", mode)
 
-    assert f"run: chmod 600 {file}" in refused(folder, SERVICE_KEY_FILE=str(file))
+    assert f"run: chmod 600 {file}" in refusal_of(folder, SERVICE_KEY_FILE=str(file))
 
 
 @pytest.mark.parametrize("mode", [0o620, 0o602])
 def test_settings_that_others_can_change_are_refused_with_the_cure(folder: Path, mode: int) -> None:
-    said(folder, PROD)
+    write_settings(folder, PROD)
     file = folder / "console.toml"
     file.chmod(mode)
 
-    assert f"others can change {file}, so it is not used; run: chmod 600" in refused(folder)
+    assert f"others can change {file}, so it is not used; run: chmod 600" in refusal_of(folder)
     file.chmod(0o644)
     assert load(["--profile", "prod"], {}, folder).tenant == "acme"
 
 
 @pytest.mark.parametrize("content", ["", "two\nlines", "ümlaut", "\x1b[2J"])
 def test_a_malformed_key_is_refused(folder: Path, tmp_path: Path, content: str) -> None:
-    message = refused(folder, SERVICE_KEY_FILE=str(private(tmp_path / "key", content)))
+    message = refusal_of(folder, SERVICE_KEY_FILE=str(private(tmp_path / "key", content)))
 
     assert "key_file" in message
     assert "contains no key" in message
@@ -133,26 +137,26 @@ def test_a_malformed_key_is_refused(folder: Path, tmp_path: Path, content: str) 
     ],
 )
 def test_a_mistake_is_named_by_file_field_and_cure(folder: Path, text: str, names: tuple[str, ...]) -> None:
-    said(folder, text)
+    write_settings(folder, text)
 
-    message = refused(folder, "--profile", "prod")
+    message = refusal_of(folder, "--profile", "prod")
 
     assert [name for name in names if name not in message] == [], message
 
 
 def test_a_signing_key_has_an_id_a_secret_and_a_tenant(folder: Path, tmp_path: Path) -> None:
     file = private(tmp_path / "signing", "key-1:sk_secret:with-colon\n")
-    said(folder, f'[profiles.default]\ntenant = "acme"\nsigning_key_file = "{file}"')
+    write_settings(folder, f'[profiles.default]\ntenant = "acme"\nsigning_key_file = "{file}"')
 
     key = load([], {}, folder).signing_key
 
     assert key is not None
     assert (key.id, key.secret) == ("key-1", "sk_secret:with-colon")
     assert "sk_secret" not in repr(load([], {}, folder))
-    said(folder, f'[profiles.default]\nsigning_key_file = "{file}"')
-    assert "signing_key_file requires tenant" in refused(folder)
+    write_settings(folder, f'[profiles.default]\nsigning_key_file = "{file}"')
+    assert "signing_key_file requires tenant" in refusal_of(folder)
     private(file, "no-colon")
-    assert "keyId:secret" in refused(folder)
+    assert "keyId:secret" in refusal_of(folder)
 
 
 def test_no_key_is_taken_from_the_arguments(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,10 +17,10 @@ from console.widgets.plain_text import PlainText
 from console.widgets.qr import Qr, qr_lines
 from tests.console.entering import Waits, code_on, confirm, decide, signed_in
 from tests.fixtures.callers import Client, Tenant, rule
-from tests.fixtures.consoles import NARROW, WIDE, Driven, driven
+from tests.fixtures.consoles import NARROW, WIDE, Driven, driving
 from tests.fixtures.people import Person, member
 from tests.fixtures.server import Service, free_ports
-from tests.outside.odd_api import changed, odd_api
+from tests.outside.odd_api import changing, odd_api
 from tests.outside.relay import Relay
 
 THEN = datetime.fromisoformat("2026-01-01T12:00:00+00:00")
@@ -29,7 +29,7 @@ THEN = datetime.fromisoformat("2026-01-01T12:00:00+00:00")
 async def test_a_code_that_somebody_approves_leads_to_the_queue(
     service: Service, tenant: Tenant, folder: Path, admin: Person, waits: Waits
 ) -> None:
-    async with driven(service.url, folder, tenant=tenant.id, wait=waits) as console:
+    async with driving(service.url, folder, tenant=tenant.id, wait=waits) as console:
         code = await code_on(console)
         waits.pass_one()
         await console.until(lambda: len(waits.seconds) == 2, "the second poll")
@@ -47,13 +47,13 @@ async def test_a_code_that_somebody_approves_leads_to_the_queue(
 async def test_stored_tokens_sign_in_the_next_time_and_are_never_shown(
     service: Service, tenant: Tenant, folder: Path, admin: Person, waits: Waits
 ) -> None:
-    async with driven(service.url, folder, tenant=tenant.id, wait=waits) as console:
+    async with driving(service.url, folder, tenant=tenant.id, wait=waits) as console:
         decide(admin, await code_on(console))
         waits.pass_one()
         await signed_in(console)
         tokens = console.app.store.read()
 
-    async with driven(service.url, folder, wait=waits) as console:
+    async with driving(service.url, folder, wait=waits) as console:
         await signed_in(console)
 
         assert tokens is not None
@@ -70,12 +70,12 @@ async def test_stored_tokens_sign_in_the_next_time_and_are_never_shown(
 async def test_tokens_of_another_tenant_than_the_profile_names_are_left_alone(
     service: Service, tenant: Tenant, other_tenant: Tenant, folder: Path, admin: Person, waits: Waits
 ) -> None:
-    async with driven(service.url, folder, tenant=tenant.id, wait=waits) as console:
+    async with driving(service.url, folder, tenant=tenant.id, wait=waits) as console:
         decide(admin, await code_on(console))
         waits.pass_one()
         await signed_in(console)
 
-    async with driven(service.url, folder, tenant=other_tenant.id, wait=waits) as console:
+    async with driving(service.url, folder, tenant=other_tenant.id, wait=waits) as console:
         assert await code_on(console)
 
 
@@ -83,7 +83,7 @@ async def test_tokens_of_another_tenant_than_the_profile_names_are_left_alone(
 async def test_a_refused_code_is_said_and_one_key_brings_another(
     service: Service, tenant: Tenant, folder: Path, admin: Person, waits: Waits
 ) -> None:
-    async with driven(service.url, folder, tenant=tenant.id, wait=waits) as console:
+    async with driving(service.url, folder, tenant=tenant.id, wait=waits) as console:
         first = await code_on(console)
         decide(admin, first, "deny")
         waits.pass_one()
@@ -99,7 +99,7 @@ async def test_a_refused_code_is_said_and_one_key_brings_another(
 async def test_a_code_that_has_ended_is_said_and_one_key_brings_another(
     service: Service, tenant: Tenant, folder: Path, waits: Waits, owner: asyncpg.Connection
 ) -> None:
-    async with driven(service.url, folder, tenant=tenant.id, wait=waits) as console:
+    async with driving(service.url, folder, tenant=tenant.id, wait=waits) as console:
         first = await code_on(console)
         await owner.execute("UPDATE device_codes SET expires_at = created_at WHERE user_code = $1", first)
         waits.pass_one()
@@ -114,7 +114,7 @@ async def test_a_wrong_key_is_said_and_a_code_is_offered(
     service: Service, tenant: Tenant, folder: Path, waits: Waits, pictures: SnapshotAssertion
 ) -> None:
     given = {"key": "not-the-key", "key_from": "/home/me/key", "tenant": tenant.id, "wait": waits}
-    async with driven(service.url, folder, **given) as console:
+    async with driving(service.url, folder, **given) as console:
         await console.sees("does not know this tenant key (from /home/me/key).", "c to sign in with a code")
         assert "not-the-key" not in console.text
         assert await console.picture() == pictures
@@ -126,7 +126,7 @@ async def test_a_wrong_key_is_said_and_a_code_is_offered(
 
 @pytest.mark.long
 async def test_a_sign_in_without_a_tenant_asks_for_it(service: Service, tenant: Tenant, folder: Path) -> None:
-    async with driven(service.url, folder) as console:
+    async with driving(service.url, folder) as console:
         await console.sees("Which tenant do you want to sign in to?")
         await console.write("quite/another")
         await console.press("enter")
@@ -144,7 +144,7 @@ async def test_a_service_that_is_away_is_asked_again(
 ) -> None:
     relay = Relay(free_ports(1)[0], service.port)
     url = f"http://127.0.0.1:{relay.port}"
-    async with driven(url, folder, key=tenant.key, wait=waits, now=lambda: THEN) as console:
+    async with driving(url, folder, key=tenant.key, wait=waits, now=lambda: THEN) as console:
         await console.sees(f"{url} cannot be reached. Retrying in 1s.")
         waits.pass_one()
         await console.sees(f"{url} cannot be reached. Retrying in 2s.")
@@ -162,7 +162,7 @@ async def test_a_person_in_place_of_a_key_sees_nothing_of_the_tenant_before(
 ) -> None:
     tenant.agent(rule("auto-approve-threshold", threshold="0"), agent_id="first-tenants").sign(value=5)
     given = {"key": tenant.key, "tenant": other_tenant.id, "wait": waits}
-    async with driven(service.url, folder, **given) as console:
+    async with driving(service.url, folder, **given) as console:
         await signed_in(console)
         for key in "21":
             await console.press(key)
@@ -185,7 +185,7 @@ async def test_a_person_in_place_of_a_key_sees_nothing_of_the_tenant_before(
 @pytest.mark.long
 async def test_a_key_tells_its_tenant_and_one_may_step_back(service: Service, tenant: Tenant, folder: Path) -> None:
     tenant.agent()
-    async with driven(service.url, folder, key=tenant.key) as console:
+    async with driving(service.url, folder, key=tenant.key) as console:
         await signed_in(console)
         await console.press("3")
         await console.sees("3 Transactions")
@@ -202,7 +202,7 @@ async def test_a_key_tells_its_tenant_and_one_may_step_back(service: Service, te
 async def test_signing_out_ends_the_session_and_keeps_nothing(
     service: Service, tenant: Tenant, folder: Path, admin: Person, waits: Waits
 ) -> None:
-    async with driven(service.url, folder, tenant=tenant.id, wait=waits) as console:
+    async with driving(service.url, folder, tenant=tenant.id, wait=waits) as console:
         decide(admin, await code_on(console))
         waits.pass_one()
         await signed_in(console)
@@ -225,7 +225,7 @@ async def test_signing_out_ends_the_session_and_keeps_nothing(
 async def test_a_revoked_session_is_replaced_and_no_input_is_lost(
     service: Service, tenant: Tenant, folder: Path, admin: Person, waits: Waits
 ) -> None:
-    async with driven(service.url, folder, tenant=tenant.id, wait=waits) as console:
+    async with driving(service.url, folder, tenant=tenant.id, wait=waits) as console:
         decide(admin, await code_on(console))
         waits.pass_one()
         await signed_in(console)
@@ -243,7 +243,7 @@ async def test_a_revoked_session_is_replaced_and_no_input_is_lost(
         await console.sees("Something typed", "for-the-harbour")
         await console.press("enter")
 
-        await console.gone("Something typed")
+        await console.sees_no("Something typed")
 
 
 class Typed(Ask[str]):
@@ -265,7 +265,7 @@ class Typed(Ask[str]):
         return str(await self.app.act(lambda: self.app.client.get("/approvals/stats", object)))
 
 
-def fixed(console: Driven) -> None:
+def fix_code(console: Driven) -> None:
     """Show a code and a picture that are the same in every run."""
     console.one(PlainText, "#code").update(" ".join("BCDF-3479"))
     console.one(Qr).show("http://localhost:12345/device?user_code=BCDF-3479")
@@ -278,10 +278,10 @@ async def test_a_code_is_shown_large_with_a_picture_where_it_fits(
     service: Service, tenant: Tenant, folder: Path, waits: Waits, pictures: SnapshotAssertion, size: tuple[int, int]
 ) -> None:
     given = {"tenant": tenant.id, "wait": waits, "size": size, "now": lambda: THEN}
-    async with odd_api(service.url) as api, driven(api.url, folder, **given) as console:
-        api.does(changed(rb"http://localhost:\d+/device", b"https://custody.example/device"), "/auth/device/code")
+    async with odd_api(service.url) as api, driving(api.url, folder, **given) as console:
+        api.does(changing(rb"http://localhost:\d+/device", b"https://custody.example/device"), "/auth/device/code")
         await code_on(console)
-        fixed(console)
+        fix_code(console)
 
         await console.sees("This code expires in 10m 00s.")
         assert ("A larger window shows a QR code" in console.flat) == (size == NARROW)
@@ -291,7 +291,7 @@ async def test_a_code_is_shown_large_with_a_picture_where_it_fits(
 async def test_an_address_of_this_machine_is_said_to_be_one_and_has_no_picture(
     service: Service, tenant: Tenant, folder: Path, waits: Waits
 ) -> None:
-    async with driven(service.url, folder, tenant=tenant.id, wait=waits) as console:
+    async with driving(service.url, folder, tenant=tenant.id, wait=waits) as console:
         await code_on(console)
         await console.sees("Open this address in a browser on this machine")
 

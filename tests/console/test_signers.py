@@ -86,7 +86,7 @@ async def test_a_signer_is_shown_in_full_paused_resumed_and_revoked(
         await console.sees("Revoke this signer?", "This cannot be undone.")
         await confirm(console, "billing is revoked.")
         assert status(owner, "billing") == "revoked"
-        await console.gone("x Revoke")
+        await console.sees_no("x Revoke")
         await console.press("escape")
         await console.sees("Z Freeze all")
 

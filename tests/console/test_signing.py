@@ -1,4 +1,4 @@
-"""Signed requests, for deployments that take no change without. `docs/request-signature.md`."""
+"""Signed requests, for deployments that take no change without. `docs/api.md`."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +12,7 @@ from console.wire.credentials import TenantKey
 from console.wire.failures import Unproven
 from console.wire.signing import RequestSigner, SigningKey
 from tests.fixtures.callers import Tenant
-from tests.fixtures.consoles import driven
+from tests.fixtures.consoles import driving
 from tests.fixtures.deployments import partner_of
 from tests.fixtures.people import Person
 from tests.fixtures.server import Service
@@ -57,7 +57,7 @@ async def test_a_profile_with_a_signing_key_may_change_things(
     read = load([], {}, folder)
     given = {"key": tenant.key, "tenant": tenant.id, "signing_key": read.signing_key}
 
-    async with driven(strict.url, folder, **given) as console:
+    async with driving(strict.url, folder, **given) as console:
         await console.until(lambda: console.app.person, "the sign-in")
         body = {"id": "signed-for", "name": "A"}
         await console.app.client.send("POST", "/agents", object, body)

@@ -7,16 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from solders.message import to_bytes_versioned
 
-from console.orders.details import data_lines
-from console.orders.order import Known
-from tests.console.orders import order, pays, said
+from tests.console.orders import lines_of, order, pays
 from tests.outside import solana_messages as solana
+from words.orders.details import data_lines
+from words.orders.order import Known
 
 PAY = solana.pay(2_500_000_000)
 
 
 def test_the_instructions_of_a_solana_message_are_named_in_their_order() -> None:
-    data = solana.encoded(
+    data = solana.encode(
         solana.message(
             solana.compute_limit(5),
             solana.create_account(),
@@ -36,15 +36,15 @@ def test_the_instructions_of_a_solana_message_are_named_in_their_order() -> None
         "  3. Token: TransferChecked",
         "  4. System: Transfer",
         '  5. Memo v2: "hi"',
-        f"  6. {solana.MINT}: a program unknown to this console",
+        f"  6. {solana.MINT}: a program that is not known here",
     ]
 
 
 @pytest.mark.parametrize(
     "data",
     [
-        solana.encoded(solana.message(PAY)),
-        solana.encoded(solana.legacy(PAY)),
+        solana.encode(solana.message(PAY)),
+        solana.encode(solana.legacy(PAY)),
         base64.b64encode(to_bytes_versioned(solana.message(PAY))).decode(),
         base64.b64encode(to_bytes_versioned(solana.legacy(PAY))).decode(),
     ],
@@ -56,24 +56,24 @@ def test_a_message_is_read_in_each_of_its_forms(data: str) -> None:
 
 def test_a_memo_is_said_with_the_order_and_stays_in_its_quotation_marks() -> None:
     memo = 'hi \x1b[31m" Approve\u202e ' + "x" * 500
-    data = solana.encoded(solana.message(PAY, solana.instruction(solana.MEMO, memo.encode())))
+    data = solana.encode(solana.message(PAY, solana.instruction(solana.MEMO, memo.encode())))
 
-    lines = said(order(pays(), kind="solana", chain_id=101), Known(data=data))
+    lines = lines_of(order(pays(), kind="solana", chain_id=101), Known(data=data))
 
     found = next(line for line in lines if line.startswith("Also: a memo: "))
     assert found.startswith("Also: a memo: \"hi \\x1b[31m' Approve<U+202E> xxx")
     assert found.endswith('… (529 characters)"')
 
 
-LONGER = base64.b64encode(base64.b64decode(solana.encoded(solana.message(PAY))) + b"\x00").decode()
+LONGER = base64.b64encode(base64.b64decode(solana.encode(solana.message(PAY))) + b"\x00").decode()
 
 
-@pytest.mark.parametrize("data", ["AAAA", "not base64", solana.encoded(solana.message(PAY))[:-4], LONGER])
+@pytest.mark.parametrize("data", ["AAAA", "not base64", solana.encode(solana.message(PAY))[:-4], LONGER])
 def test_a_message_that_cannot_be_decoded_is_said_to_be_so(data: str) -> None:
     assert data_lines("solana", data)[0].text == "instructions: the message cannot be decoded here"
 
 
-MESSAGES = [base64.b64decode(solana.encoded(solana.message(PAY))), to_bytes_versioned(solana.legacy(PAY))]
+MESSAGES = [base64.b64decode(solana.encode(solana.message(PAY))), to_bytes_versioned(solana.legacy(PAY))]
 
 
 @given(st.sampled_from(MESSAGES), st.dictionaries(st.integers(0, 214), st.integers(0, 255), max_size=4))

@@ -19,17 +19,17 @@ from console.dialogs.ask import Ask
 from console.dialogs.batch import BatchDecision
 from console.dialogs.deciding import Approve
 from console.dialogs.step_up import ways
-from console.orders.order import Known
 from console.widgets.plain_text import PlainText
 from console.widgets.qr import Qr
 from console.widgets.shown_item import ShownItem
 from console.wire.failures import MfaRequired
-from tests.console.entering import confirm, kept, signed_in
-from tests.console.queues import APPROVE, asked, state
+from tests.console.entering import confirm, keep_session, signed_in
+from tests.console.queues import APPROVE, ask, state
 from tests.fixtures.callers import Client, Tenant, rule
-from tests.fixtures.consoles import NARROW, Driven, driven
+from tests.fixtures.consoles import NARROW, Driven, driving
 from tests.fixtures.people import Person, sign_in
 from tests.fixtures.server import Service
+from words.orders.order import Known
 
 pytestmark = pytest.mark.long
 
@@ -48,7 +48,7 @@ def next_code(person: Person) -> str:
     return str(pyotp.TOTP(person.seed).at(int(time.time()) + 30))
 
 
-def queued(tenant: Tenant) -> str:
+def queue_order(tenant: Tenant) -> str:
     """An order that waits for somebody."""
     agent = tenant.agent(rule("auto-approve-threshold", threshold="0"))
     return str(agent.sign(value=5).json()["data"]["approvalId"])
@@ -57,7 +57,7 @@ def queued(tenant: Tenant) -> str:
 async def approving(console: Driven) -> None:
     """Press what approves, until a second factor is wanted."""
     await console.sees("1 waiting")
-    await asked(console, "a")
+    await ask(console, "a")
     await console.sees("Approve this?")
     await confirm(console, "Verify a second factor")
 
@@ -65,9 +65,9 @@ async def approving(console: Driven) -> None:
 async def test_an_authenticator_lets_an_approval_through(
     service: Service, tenant: Tenant, careful: Person, folder: Path
 ) -> None:
-    store, approval = kept(service, careful, folder), queued(tenant)
+    store, approval = keep_session(service, careful, folder), queue_order(tenant)
     before = store.read()
-    async with driven(service.url, folder) as console:
+    async with driving(service.url, folder) as console:
         await approving(console)
         await console.write(next_code(careful))
         await console.press("enter")
@@ -84,9 +84,9 @@ async def test_an_authenticator_lets_an_approval_through(
 async def test_a_wrong_code_is_said_and_a_recovery_code_serves_in_its_place(
     service: Service, tenant: Tenant, careful: Person, folder: Path
 ) -> None:
-    kept(service, careful, folder)
-    queued(tenant)
-    async with driven(service.url, folder) as console:
+    keep_session(service, careful, folder)
+    queue_order(tenant)
+    async with driving(service.url, folder) as console:
         await approving(console)
         await console.write("000000")
         await console.press("enter")
@@ -102,10 +102,10 @@ async def test_a_wrong_code_is_said_and_a_recovery_code_serves_in_its_place(
 async def test_a_warning_that_comes_while_a_second_factor_is_asked_for_is_read_first(
     service: Service, tenant: Tenant, careful: Person, folder: Path
 ) -> None:
-    kept(service, careful, folder)
-    approval = queued(tenant)
+    keep_session(service, careful, folder)
+    approval = queue_order(tenant)
     known = [Known(past=[], names_known=True)]
-    async with driven(service.url, folder) as console:
+    async with driving(service.url, folder) as console:
         await console.sees("1 waiting")
         await console.until(lambda: console.one(ShownItem).item, "the item")
         item = console.one(ShownItem).item
@@ -128,9 +128,9 @@ async def test_a_warning_that_comes_while_a_second_factor_is_asked_for_is_read_f
 async def test_cancelling_the_second_factor_does_nothing(
     service: Service, tenant: Tenant, careful: Person, folder: Path
 ) -> None:
-    kept(service, careful, folder)
-    queued(tenant)
-    async with driven(service.url, folder) as console:
+    keep_session(service, careful, folder)
+    queue_order(tenant)
+    async with driving(service.url, folder) as console:
         await approving(console)
         await console.press("escape")
 
@@ -141,7 +141,7 @@ async def test_cancelling_the_second_factor_does_nothing(
 async def enrolling(console: Driven) -> str:
     """Press what approves, until an authenticator is to be set up; the seed that is shown."""
     await console.sees("1 waiting")
-    await asked(console, "a")
+    await ask(console, "a")
     await console.sees("Approve this?")
     await confirm(console, "Set up an authenticator")
     return str(console.one(PlainText, "#secret").content).replace(" ", "")
@@ -150,8 +150,8 @@ async def enrolling(console: Driven) -> str:
 async def test_a_person_without_a_factor_enrols_one_and_continues(
     service: Service, tenant: Tenant, admin: Person, folder: Path
 ) -> None:
-    store, _ = kept(service, admin, folder), queued(tenant)
-    async with driven(service.url, folder) as console:
+    store, _ = keep_session(service, admin, folder), queue_order(tenant)
+    async with driving(service.url, folder) as console:
         seed = await enrolling(console)
         await console.until(lambda: console.one(Qr).display, "the picture")
         assert console.one(VerticalScroll, "#essentials").max_scroll_y == 0
@@ -181,9 +181,9 @@ async def test_a_person_without_a_factor_enrols_one_and_continues(
 async def test_a_person_who_enrols_no_factor_has_done_nothing(
     service: Service, tenant: Tenant, admin: Person, folder: Path
 ) -> None:
-    kept(service, admin, folder)
-    queued(tenant)
-    async with driven(service.url, folder, size=NARROW) as console:
+    keep_session(service, admin, folder)
+    queue_order(tenant)
+    async with driving(service.url, folder, size=NARROW) as console:
         await enrolling(console)
         assert not console.one(Qr).display
         await console.press("escape")
@@ -217,18 +217,18 @@ async def doing(console: Driven, request: Callable[[Console], Awaitable[object]]
 async def test_several_acts_at_once_ask_one_question(
     service: Service, tenant: Tenant, careful: Person, folder: Path
 ) -> None:
-    kept(service, careful, folder)
+    keep_session(service, careful, folder)
 
     async def two(app: Console) -> str:
         made = await asyncio.gather(app.act(partial(made_agent, app, 1)), app.act(partial(made_agent, app, 2)))
         return f"{len(made)} made"
 
-    async with driven(service.url, folder) as console:
+    async with driving(service.url, folder) as console:
         await signed_in(console)
         await doing(console, two, "Verify a second factor")
         await console.write(next_code(careful))
         await console.press("enter")
-        await console.gone("Verify a second factor", "Do it?")
+        await console.sees_no("Verify a second factor", "Do it?")
 
     assert {agent["id"] for agent in tenant.ok("GET", "/agents")} == {"a-1", "a-2"}
 
@@ -239,23 +239,23 @@ async def made_agent(app: Console, number: int) -> object:
 
 
 async def test_a_tenant_key_cannot_show_one_and_is_told_so(service: Service, tenant: Tenant, folder: Path) -> None:
-    async def wanted(app: Console) -> str:
+    async def demand(app: Console) -> str:
         async def refuse() -> str:
             raise MfaRequired("Verify a second factor first.", status=403, code="mfa_required", data={})
 
         return await app.act(refuse)
 
-    async with driven(service.url, folder, key=tenant.key) as console:
+    async with driving(service.url, folder, key=tenant.key) as console:
         await signed_in(console)
 
-        await doing(console, wanted, "A tenant key has no second factor: press i to sign in as a person.")
+        await doing(console, demand, "A tenant key has no second factor: press i to sign in as a person.")
 
 
 async def test_a_wrong_code_is_said_where_it_was_typed(
     service: Service, tenant: Tenant, careful: Person, folder: Path, pictures: SnapshotAssertion
 ) -> None:
-    kept(service, careful, folder)
-    async with driven(service.url, folder, size=NARROW) as console:
+    keep_session(service, careful, folder)
+    async with driving(service.url, folder, size=NARROW) as console:
         await signed_in(console)
         await console.sees("0 waiting", "live")
         act = "Type a code from your authenticator or a recovery code."
@@ -288,24 +288,24 @@ def test_the_question_names_what_serves_and_what_does_not(methods: list[str], sa
 async def test_a_batch_without_a_second_factor_asks_only_once(
     service: Service, tenant: Tenant, careful: Person, folder: Path
 ) -> None:
-    kept(service, careful, folder)
+    keep_session(service, careful, folder)
     agent = tenant.agent(rule("auto-approve-threshold", threshold="0"))
     for value in (5, 6):
         assert agent.sign(value=value).status_code == 202
-    async with driven(service.url, folder) as console:
+    async with driving(service.url, folder) as console:
         await console.sees("2 waiting")
         await console.press("space", "space")
-        await asked(console, "a")
+        await ask(console, "a")
         await console.sees("Approve these 2?")
         await confirm(console, "Type a code from your authenticator")
         await console.press("escape")
 
-        def told() -> bool:
+        def tells_trouble() -> bool:
             screen = console.app.screen
             trouble = screen.query_one("#question-trouble", PlainText) if isinstance(screen, BatchDecision) else None
             return trouble is not None and "Recent multi-factor" in str(trouble.content)
 
-        await console.until(told, "what is wanted")
+        await console.until(tells_trouble, "what is wanted")
         assert "Enter asks again" not in console.text
         await confirm(console, "Type a code from your authenticator")
         await console.write(next_code(careful))

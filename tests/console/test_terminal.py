@@ -55,13 +55,13 @@ def ask_for_half(agent: Agent) -> str:
 def confirm(window: Terminal) -> None:
     """Press what the button says, as people do: again, if nothing came of it. A key too early decides nothing."""
 
-    def answered(flat: str) -> bool:
+    def answer(flat: str) -> bool:
         for key, words in (("Enter", "(Enter)"), ("y", "(y)")):
             if words in flat and "Asking" not in flat:
                 window.press(key)
         return "Cancel (Esc)" not in flat
 
-    window.until(answered, "the end of the question")
+    window.until(answer, "the end of the question")
 
 
 @pytest.mark.parametrize("size", [(140, 44), (80, 24)], ids=["wide", "narrow"])
@@ -81,7 +81,7 @@ def test_an_order_is_approved_with_two_keys_and_reaches_the_chain(
         confirm(window)
         window.until(lambda flat: "Approvals (1)" not in flat, "the end of the item")
         window.press("q")
-        status = window.ended()
+        status = window.wait_for_end()
 
     assert "0.5 ETH" in asked
     assert str(HALF) in asked.replace(",", "")
@@ -98,7 +98,7 @@ def test_the_terminal_is_left_as_it_was(environment: Mapping[str, str], tmp_path
     with console(environment, tmp_path) as window:
         during = window.modes
         window.press("q")
-        status = window.ended()
+        status = window.wait_for_end()
         after = window.modes
 
     assert (status, during["alternate_on"], during["mouse_any_flag"]) == (0, "1", "1")
@@ -113,7 +113,7 @@ def test_a_key_pressed_to_interrupt_says_how_to_quit_and_quits_nothing(
         window.sees("to quit", "1 Approvals")
         window.press("q")
 
-        assert window.ended() == 0
+        assert window.wait_for_end() == 0
 
 
 def test_the_window_may_change_its_size(environment: Mapping[str, str], tenant: Tenant, tmp_path: Path) -> None:
@@ -126,7 +126,7 @@ def test_the_window_may_change_its_size(environment: Mapping[str, str], tenant: 
             window.sees("0.5 ETH", "Help")
         window.press("q")
 
-        assert window.ended() == 0
+        assert window.wait_for_end() == 0
 
 
 def test_a_read_only_console_decides_nothing(environment: Mapping[str, str], tenant: Tenant, tmp_path: Path) -> None:
@@ -142,7 +142,7 @@ def test_a_read_only_console_decides_nothing(environment: Mapping[str, str], ten
         window.press("1")
         flat = window.sees(agent.id, "0.5 ETH")
         window.press("q")
-        window.ended()
+        window.wait_for_end()
 
     assert "(Enter)" not in flat
     assert tenant.ok("GET", "/approvals/stats")["pending"] == 1
@@ -154,7 +154,7 @@ def test_without_a_service_the_console_waits_for_it(environment: Mapping[str, st
         window.sees("cannot be reached")
         window.press("C-q")
 
-        assert window.ended() == 0
+        assert window.wait_for_end() == 0
 
 
 def test_the_terminal_of_standard_error_is_not_drawn_on(environment: Mapping[str, str], tmp_path: Path) -> None:
@@ -164,5 +164,5 @@ def test_the_terminal_of_standard_error_is_not_drawn_on(environment: Mapping[str
         window.sees("1 Approvals", "Help")
         window.press("q")
 
-        assert window.ended() == 0
+        assert window.wait_for_end() == 0
     assert errors.read_bytes() == b""

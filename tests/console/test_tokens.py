@@ -13,15 +13,15 @@ import asyncpg
 import keyring
 import pytest
 
-from console.texts.moments import local_now
 from console.wire.api_client import ApiClient
 from console.wire.credentials import Session
 from console.wire.failures import AnswerLost, Away, SignedOut
 from console.wire.tokens import Tokens, TokenStore
-from tests.console.entering import kept
+from tests.console.entering import keep_session
 from tests.fixtures.people import Person, sign_in
 from tests.fixtures.server import Service
 from tests.outside.keyrings import MemoryKeyring
+from words.texts.moments import local_now
 
 URL = "https://custody.example"
 THEN = datetime.fromisoformat("2026-01-01T00:15:00+00:00")
@@ -44,7 +44,7 @@ def store(folder: Path) -> TokenStore:
     return TokenStore(folder, "prod", URL)
 
 
-def heard(store: TokenStore) -> list[str]:
+def listen_to(store: TokenStore) -> list[str]:
     """Collect the store's messages from now on."""
     said: list[str] = []
     store.say = said.append
@@ -84,7 +84,7 @@ def test_profiles_that_are_spelled_alike_keep_apart(folder: Path) -> None:
 def test_a_file_that_others_can_read_is_not_used(store: TokenStore, mode: int) -> None:
     store.write(OLD)
     store.file.chmod(mode)
-    said = heard(store)
+    said = listen_to(store)
 
     assert store.read() is None
     assert said == [f"Others can read {store.file}, so it is not used; run: chmod 600 {store.file}, or sign in again."]
@@ -112,7 +112,7 @@ def test_a_locked_keyring_leaves_the_file_and_older_tokens_do_not_come_back(
     store: TokenStore, keys: MemoryKeyring
 ) -> None:
     store.write(OLD)
-    said = heard(store)
+    said = listen_to(store)
     keys.locked = True
 
     store.write(NEW)
@@ -142,7 +142,7 @@ def test_a_keyring_that_is_named_and_not_there_leaves_the_file(
 def test_a_folder_that_cannot_be_written_is_said_once(folder: Path) -> None:
     folder.write_text("a file where the folder should be")
     store = TokenStore(folder, "prod", URL)
-    said = heard(store)
+    said = listen_to(store)
 
     store.write(OLD)
     store.write(OLD)
@@ -207,7 +207,7 @@ async def renewals(owner: asyncpg.Connection, person: Person) -> int:
 async def test_two_consoles_go_on_with_one_session(
     service: Service, person: Person, folder: Path, owner: asyncpg.Connection, clock: Clock, changed: dict[str, str]
 ) -> None:
-    kept(service, person, folder, 900 if changed else 0, **changed)
+    keep_session(service, person, folder, 900 if changed else 0, **changed)
 
     async with consoles(service, folder, 2, clock) as (first, second):
         found = await asyncio.gather(*(who(client) for client in (first, second) * 3))
@@ -223,7 +223,7 @@ async def test_two_consoles_go_on_with_one_session(
 async def test_a_later_process_takes_the_tokens_stored_last(
     service: Service, person: Person, folder: Path, owner: asyncpg.Connection
 ) -> None:
-    kept(service, person, folder, token="no-longer-good")
+    keep_session(service, person, folder, token="no-longer-good")
 
     async with consoles(service, folder, 2) as (first, second):
         await who(first)
@@ -235,7 +235,7 @@ async def test_a_later_process_takes_the_tokens_stored_last(
 async def test_a_console_that_is_given_up_keeps_what_it_has_asked_for(
     service: Service, person: Person, folder: Path, owner: asyncpg.Connection
 ) -> None:
-    store = kept(service, person, folder, 0)
+    store = keep_session(service, person, folder, 0)
 
     async with consoles(service, folder) as (client,):
         async with store.alone():
@@ -254,14 +254,14 @@ async def test_a_token_that_may_be_used_up_is_not_shown_again(store: TokenStore)
     store.write(OLD)
     session, shown = Session(store, OLD), list[str]()
 
-    async def lost(refresh_token: str) -> Tokens:
+    async def lose(refresh_token: str) -> Tokens:
         shown.append(refresh_token)
         raise AnswerLost("The answer was lost.")
 
     with pytest.raises(AnswerLost):
-        await session.renew({"Authorization": "Bearer old-token"}, lost)
+        await session.renew({"Authorization": "Bearer old-token"}, lose)
 
-    assert await session.renew({"Authorization": "Bearer old-token"}, lost) is False
+    assert await session.renew({"Authorization": "Bearer old-token"}, lose) is False
     assert shown == ["old-refresh"]
     kept_last = store.read()
     assert kept_last is not None
@@ -305,11 +305,11 @@ async def test_a_session_that_cannot_be_kept_is_renewed_all_the_same(store: Toke
 
 
 async def test_the_session_of_somebody_else_is_not_taken(service: Service, person: Person, folder: Path) -> None:
-    store = kept(service, person, folder, 900, token="no-longer-good")
+    store = keep_session(service, person, folder, 900, token="no-longer-good")
 
     async with consoles(service, folder) as (client,):
         with closing(sign_in(service)) as other:
-            kept(service, other, folder, 900)
+            keep_session(service, other, folder, 900)
             with pytest.raises(SignedOut):
                 await who(client)
 

@@ -8,9 +8,9 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from console.wire.failures import Patience
-from tests.console.waiting import cautious, item, later, queued, random_of
+from tests.console.waiting import cautious, item, later, queue_order, random_of
 from tests.fixtures.callers import Tenant
-from tests.fixtures.consoles import NARROW, WIDE, driven
+from tests.fixtures.consoles import NARROW, WIDE, driving
 from tests.fixtures.server import Service
 from tests.outside import odd_api
 from tests.outside.odd_api import Deed, answers, refuses, succeeds
@@ -32,11 +32,11 @@ async def test_trouble_is_one_sentence_over_what_was_known(
     service: Service, tenant: Tenant, folder: Path, pictures: SnapshotAssertion, trouble: str
 ) -> None:
     deed, words, size = TROUBLES[trouble]
-    one = item(tenant, queued(cautious(tenant), 15 * 10**17))
+    one = item(tenant, queue_order(cautious(tenant), 15 * 10**17))
     clock = [later(one)]
     async with (
         odd_api.odd_api(service.url) as odd,
-        driven(odd.url, folder, key=tenant.key, size=size, now=lambda: clock[0]) as console,
+        driving(odd.url, folder, key=tenant.key, size=size, now=lambda: clock[0]) as console,
     ):
         await console.sees("1 waiting", "live", "never paid before")
         await console.until(lambda: not [worker for worker in console.app.workers if worker.group == "load"], "rest")
@@ -64,9 +64,9 @@ async def test_any_terminal_is_told_what_it_can_be_told(
 ) -> None:
     if way != "tiny":
         monkeypatch.setenv("NO_COLOR", "1")
-    one = item(tenant, queued(cautious(tenant), 15 * 10**17))
+    one = item(tenant, queue_order(cautious(tenant), 15 * 10**17))
     now = later(one)
-    async with driven(service.url, folder, key=tenant.key, size=NARROW, now=lambda: now) as console:
+    async with driving(service.url, folder, key=tenant.key, size=NARROW, now=lambda: now) as console:
         await console.sees("1 waiting", "live", "never paid before")
         await console.press("space")
         if way == "tiny":

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from console.orders.order import Known, Order
-from console.orders.words import essentials
-from console.wire.shapes import Effect
-from tests.console.orders import MOST, TOKEN, TOKENS, US, allows, order, pays, said
+from tests.console.orders import MOST, TOKEN, TOKENS, US, allows, lines_of, order, pays
+from words.orders.order import Known, Order
+from words.orders.words import essentials
+from words.shapes import Effect
 
 
 def permit_order(*effects: Effect, label: str = "Permit") -> Order:
@@ -70,7 +70,7 @@ def test_an_expiry_of_zero_is_for_ever() -> None:
             {"tree": [[{"endTime": "1"}, {"endTime": MOST}]]},
             "According to the document, the signature can be used forever.",
         ),
-        ({"until": "1"}, "It names no expiry known to this console: the signature may be valid forever."),
+        ({"until": "1"}, "It names no expiry that is known here: the signature may be valid forever."),
     ],
     ids=["an end", "one of several without", "none"],
 )
@@ -81,9 +81,9 @@ def test_the_expiry_of_unknown_typed_data_is_attributed_to_the_document(message:
 
 
 def test_nothing_is_said_of_an_end_before_the_document_is_known() -> None:
-    assert not any("signature can" in line for line in said(permit_order(), Known(data=None)))
+    assert not any("signature can" in line for line in lines_of(permit_order(), Known(data=None)))
 
 
 def test_the_chain_of_a_document_is_its_own_word() -> None:
-    assert "The document says that it is for Ethereum." in said(permit_order())
-    assert "The document says that it is for chain 101." in said(order(allows(), kind="typed_data", chain_id=101))
+    assert "The document says that it is for Ethereum." in lines_of(permit_order())
+    assert "The document says that it is for chain 101." in lines_of(order(allows(), kind="typed_data", chain_id=101))

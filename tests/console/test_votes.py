@@ -12,19 +12,19 @@ import pytest
 from playwright.sync_api import Page, expect
 from syrupy.assertion import SnapshotAssertion
 
-from console.texts.moments import moment
-from tests.console.queues import asked
+from tests.console.queues import ask
 from tests.console.waiting import item, later, random_of
 from tests.fixtures.approvers import Approver, approver, quorum
 from tests.fixtures.callers import Agent, Tenant
 from tests.fixtures.console_sessions import keep_session
-from tests.fixtures.consoles import NARROW, WIDE, Driven, driven
+from tests.fixtures.consoles import NARROW, WIDE, Driven, driving
 from tests.fixtures.people import Person, member
 from tests.fixtures.server import Service
 from tests.outside.browser import Visit, browser_page
-from tests.outside.odd_api import changed, odd_api
-from tests.routes.vault.bitcoin import LISTED, payment, signed
-from tests.routes.vault.transfers import authorised
+from tests.outside.odd_api import changing, odd_api
+from tests.routes.vault.bitcoin import LISTED, payment, sign_psbt
+from tests.routes.vault.transfers import with_signer
+from words.texts.moments import moment
 
 pytestmark = pytest.mark.long
 
@@ -41,7 +41,7 @@ def voters(service: Service, tenant: Tenant) -> Iterator[list[Approver]]:
 
 
 @pytest.fixture
-def guarded(tenant: Tenant, voters: list[Approver]) -> Agent:
+def voted_agent(tenant: Tenant, voters: list[Approver]) -> Agent:
     """An agent whose every order needs both of them."""
     agent = tenant.agent(agent_id="payer")
     voters[0].person.ok("PUT", f"/agents/{agent.id}/policies", [quorum(2, *voters)])
@@ -59,7 +59,7 @@ def waiting(agent: Agent, value: int = 5) -> str:
 async def at_queue(url: str, service: Service, folder: Path, who: Person, **options: Any) -> AsyncIterator[Driven]:
     """The console of a person, with the queue read."""
     keep_session(folder, url, who)
-    async with driven(url, folder, **options) as console:
+    async with driving(url, folder, **options) as console:
         await console.sees("waiting", "live", "What it does")
         yield console
 
@@ -88,6 +88,10 @@ def browsing() -> Iterator[Browsing]:
             pool.submit(stack.close).result()
 
 
+# What became of it may stand there by then.
+HAS_ANSWERED = re.compile(r"The console has your answer|You can close this page")
+
+
 async def page_of(console: Driven) -> str:
     """The address that is shown."""
     await console.until(lambda: ADDRESS.search(console.text), "the page's address")
@@ -96,13 +100,18 @@ async def page_of(console: Driven) -> str:
     return found[0]
 
 
-def pressed(page: Page, address: str, button: str) -> str:
+def press(page: Page, address: str, button: str) -> str:
     """Open the page and press its button; what the page said before."""
     page.goto(address)
     said = page.locator("main").inner_text()
     page.get_by_role("button", name=button).click()
-    expect(page.locator("#said")).to_contain_text("The console has your answer.")
+    expect(page.locator("#said")).to_contain_text(HAS_ANSWERED)
     return said
+
+
+def outcome_on(page: Page, words: str) -> None:
+    """Wait until the page says what became of its answer."""
+    expect(page.locator("#said.done")).to_contain_text(words, timeout=60_000)
 
 
 async def test_a_key_made_and_used_on_the_local_page_signs_an_order_with_a_second_vote(
@@ -110,14 +119,16 @@ async def test_a_key_made_and_used_on_the_local_page_signs_an_order_with_a_secon
 ) -> None:
     person, other = member(service, tenant, "admin", mfa=True), voters[0]
     keep_session(folder, service.url, person)
-    async with driven(service.url, folder) as console:
+    async with driving(service.url, folder) as console:
         await console.sees("No pending approvals.")
         console.app.enrol_approver_key()
         await console.sees("Set up an approver key", "Make a key (Enter)")
         await console.press("enter")
         enrolment = await page_of(console)
-        said = await browsing.does(lambda visit: pressed(visit.page, enrolment, "Make a key"))
+        said = await browsing.does(lambda visit: press(visit.page, enrolment, "Make a key"))
         await console.sees("fingerprint", "Compare this with the administrator")
+        made = "Your key is made. The console shows its fingerprint: compare it before a rule names it."
+        await browsing.does(lambda visit: outcome_on(visit.page, made))
         (key,) = person.ok("GET", "/approver-keys?limit=1")
         assert key["userId"] == person.id
         assert "Approver key" in said
@@ -131,12 +142,14 @@ async def test_a_key_made_and_used_on_the_local_page_signs_an_order_with_a_secon
         other.person.ok("PUT", f"/agents/{agent.id}/policies", [rule])
         approval = waiting(agent)
         await console.sees("votes 0 of 2", "still needed")
-        await asked(console, "a")
+        await ask(console, "a")
         await console.sees("Vote for this?")
         await vote_confirmed(console)
         address = await page_of(console)
-        said = await browsing.does(lambda visit: pressed(visit.page, address, "Vote with your key"))
+        said = await browsing.does(lambda visit: press(visit.page, address, "Vote with your key"))
         await console.sees("votes 1 of 2: you")
+        taken = "Your vote was taken: votes 1 of 2: you"
+        await browsing.does(lambda visit: outcome_on(visit.page, taken))
         assert "(5 wei)" in said
         assert item(tenant, approval)["digest"][:4] in said
         assert item(tenant, approval)["status"] == "pending"
@@ -154,28 +167,28 @@ async def test_the_browser_gives_no_vote_under_another_name(browsing: Browsing, 
       try { await navigator.credentials.get({publicKey}); return "given"; } catch (problem) { return problem.name; }
     }"""
 
-    def refused(visit: Visit, origin: str) -> str:
+    def refusal(visit: Visit, origin: str) -> str:
         visit.page.goto(f"{origin}:{service.port}/health")
         found: str = visit.page.evaluate(ask, "approver.custody.localhost")
         return found
 
     names = [
-        await browsing.does(lambda visit, at=at: refused(visit, at)) for at in ("http://localhost", "http://127.0.0.1")
+        await browsing.does(lambda visit, at=at: refusal(visit, at)) for at in ("http://localhost", "http://127.0.0.1")
     ]
 
     assert names == ["SecurityError", "SecurityError"]
 
 
 async def test_an_order_that_is_not_the_one_shown_is_never_asked_about(
-    service: Service, guarded: Agent, voters: list[Approver], folder: Path
+    service: Service, voted_agent: Agent, voters: list[Approver], folder: Path
 ) -> None:
-    waiting(guarded)
+    waiting(voted_agent)
     async with (
         odd_api(service.url) as api,
         at_queue(api.url, service, folder, voters[0].person) as console,
     ):
-        api.does(changed(rb'\\"value\\":\\"5\\"', rb'\\"value\\":\\"6\\"'), "/approvals/", "GET")
-        await asked(console, "a")
+        api.does(changing(rb'\\"value\\":\\"5\\"', rb'\\"value\\":\\"6\\"'), "/approvals/", "GET")
+        await ask(console, "a")
         await vote_confirmed(console)
 
         await console.sees("STOP: the order that the service sent is not the one that is shown")
@@ -187,19 +200,19 @@ async def test_a_psbt_is_voted_on_where_it_does_what_is_shown(
 ) -> None:
     agent, person = tenant.agent(agent_id="payer"), voters[0].person
     person.ok("PUT", f"/agents/{agent.id}/policies", [LISTED, quorum(2, *voters)])
-    answer = signed(authorised(person, agent, "sign_transaction"), payment(agent, 50_000))
+    answer = sign_psbt(with_signer(person, agent, "sign_transaction"), payment(agent, 50_000))
     assert answer.status_code == 202, answer.text
 
     async with at_queue(service.url, service, folder, person) as console:
-        await asked(console, "a")
+        await ask(console, "a")
         await vote_confirmed(console)
         await page_of(console)
         await console.press("escape")
     async with odd_api(service.url) as api:
-        api.does(changed(rb'"amount":"50000"', rb'"amount":"40000"'), "/approvals", "GET")
+        api.does(changing(rb'"amount":"50000"', rb'"amount":"40000"'), "/approvals", "GET")
         async with at_queue(api.url, service, folder, person) as console:
             await console.sees("Sends 0.0004 BTC (40,000 sat) to")
-            await asked(console, "a")
+            await ask(console, "a")
             await vote_confirmed(console)
 
             await console.sees("STOP: the order that the service sent is not the one that is shown")
@@ -207,11 +220,11 @@ async def test_a_psbt_is_voted_on_where_it_does_what_is_shown(
 
 
 async def test_a_person_without_a_key_or_without_a_vote_is_told_so(
-    service: Service, tenant: Tenant, guarded: Agent, voters: list[Approver], folder: Path
+    service: Service, tenant: Tenant, voted_agent: Agent, voters: list[Approver], folder: Path
 ) -> None:
-    approval = waiting(guarded)
+    approval = waiting(voted_agent)
     assert voters[0].approve(tenant.ok("GET", f"/approvals/{approval}")).status_code == 202
-    async with driven(service.url, folder, key=tenant.key) as console:
+    async with driving(service.url, folder, key=tenant.key) as console:
         await console.sees("votes 1 of 2", "still needed: user")
         await console.press("a")
         await console.sees("you use the tenant key")
@@ -222,17 +235,17 @@ async def test_a_person_without_a_key_or_without_a_vote_is_told_so(
     async with at_queue(service.url, service, folder, voters[1].person) as console:
         # Their key was made elsewhere, so it is asked for and does not answer; without one nothing is asked.
         voters[1].person.ok("DELETE", f"/approver-keys/{voters[1].authenticator.id}")
-        await asked(console, "a")
+        await ask(console, "a")
         await vote_confirmed(console)
         await console.sees("You have no approver key of this console.")
     assert item(tenant, approval)["status"] == "pending"
 
 
 async def test_a_batch_leaves_out_the_orders_that_need_votes(
-    service: Service, tenant: Tenant, guarded: Agent, voters: list[Approver], folder: Path
+    service: Service, tenant: Tenant, voted_agent: Agent, voters: list[Approver], folder: Path
 ) -> None:
-    waiting(guarded, 5)
-    waiting(guarded, 6)
+    waiting(voted_agent, 5)
+    waiting(voted_agent, 6)
     async with at_queue(service.url, service, folder, voters[0].person) as console:
         await console.sees("2 waiting")
         await console.press("space", "down", "space", "a")
@@ -244,37 +257,37 @@ async def test_a_batch_leaves_out_the_orders_that_need_votes(
 async def test_an_order_with_one_of_two_votes(  # noqa: PLR0917 - the fixtures it needs
     service: Service,
     tenant: Tenant,
-    guarded: Agent,
+    voted_agent: Agent,
     voters: list[Approver],
     folder: Path,
     pictures: SnapshotAssertion,
     size: tuple[int, int],
 ) -> None:
-    approval = waiting(guarded)
+    approval = waiting(voted_agent)
     assert voters[0].approve(tenant.ok("GET", f"/approvals/{approval}")).status_code == 202
     shown = tenant.ok("GET", f"/approvals/{approval}")
     async with at_queue(service.url, service, folder, voters[1].person, size=size, now=later_than(shown)) as console:
-        await asked(console, "a")
+        await ask(console, "a")
         await console.sees("Vote for this?", "votes 1 of 2")
-        drawn = await console.picture(*hidden(shown, voters))
+        drawn = await console.picture(*changing_parts(shown, voters))
     assert drawn == pictures
 
 
 async def test_the_question_with_the_address_of_the_page(
     service: Service,
     tenant: Tenant,
-    guarded: Agent,
+    voted_agent: Agent,
     voters: list[Approver],
     folder: Path,
     pictures: SnapshotAssertion,
 ) -> None:
-    shown = tenant.ok("GET", f"/approvals/{waiting(guarded)}")
+    shown = tenant.ok("GET", f"/approvals/{waiting(voted_agent)}")
     options: dict[str, Any] = {"size": NARROW, "now": later_than(shown)}
     async with at_queue(service.url, service, folder, voters[0].person, **options) as console:
-        await asked(console, "a")
+        await ask(console, "a")
         await vote_confirmed(console)
         address = await page_of(console)
-        assert await console.picture(address, *hidden(shown, voters)) == pictures
+        assert await console.picture(address, *changing_parts(shown, voters)) == pictures
         await console.press("escape")
 
 
@@ -283,7 +296,7 @@ def later_than(shown: dict[str, Any]) -> Callable[[], Any]:
     return lambda: later(shown)
 
 
-def hidden(shown: dict[str, Any], voters: list[Approver]) -> list[str]:
+def changing_parts(shown: dict[str, Any], voters: list[Approver]) -> list[str]:
     """List the parts of a shown order and its voters that differ from run to run."""
     ids = [one.person.id for one in voters]
     times = [moment(one["votedAt"]) for one in shown["votes"]["by"]]

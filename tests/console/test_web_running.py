@@ -17,9 +17,9 @@ from websockets.sync.client import connect
 from console.web import COOKIE
 from tests.fixtures.callers import ADDRESS, Tenant
 from tests.fixtures.eventually import eventually
-from tests.fixtures.server import Service
+from tests.fixtures.server import STOP_SECONDS, Service
 from tests.outside.browser import browser_page
-from tests.outside.proc import children, ended, words_of
+from tests.outside.proc import children, is_over, words_of
 from tests.outside.processes import PROJECT, die_with
 from tests.outside.terminal import PATIENCE_SECONDS
 
@@ -38,7 +38,7 @@ class Site:
 
     def enter(self) -> tuple[str, dict[str, str]]:
         """Use the ticket: the address of the WebSocket, and the headers that it wants."""
-        entered = httpx.get(self.address, trust_env=False)
+        entered = httpx.get(self.address, trust_env=False, timeout=PATIENCE_SECONDS)
         where = f"{self.origin}{entered.headers['Location']}ws?width=120&height=40"
         headers = {"Cookie": f"{COOKIE}={entered.cookies[COOKIE]}", "Origin": self.origin}
         return where.replace("http:", "ws:"), headers
@@ -49,7 +49,7 @@ class Site:
 
 
 @contextmanager
-def served(service: Service, tenant: Tenant, folder: Path, *more: str) -> Iterator[Site]:
+def serve(service: Service, tenant: Tenant, folder: Path, *more: str) -> Iterator[Site]:
     """`custody console --web` with the tenant's key in a file."""
     folder.mkdir()
     key_file = folder / "key"
@@ -91,7 +91,7 @@ def _address(process: subprocess.Popen[str]) -> str:
 def test_a_console_is_a_process_with_no_key_among_its_words_that_ends_with_its_page(
     service: Service, tenant: Tenant, folder: Path
 ) -> None:
-    with served(service, tenant, folder) as site:
+    with serve(service, tenant, folder) as site:
         where, headers = site.enter()
         with connect(where, additional_headers=headers, proxy=None) as wire:
             drawn = ""
@@ -99,7 +99,7 @@ def test_a_console_is_a_process_with_no_key_among_its_words_that_ends_with_its_p
                 drawn += wire.recv(timeout=PATIENCE_SECONDS).decode()
             (pid,) = site.consoles()
             words = words_of(pid)
-        eventually(lambda: ended(pid))
+        eventually(lambda: is_over(pid))
 
     assert words[1:] == ["-P", "-m", "console"]
 
@@ -108,7 +108,7 @@ def test_a_console_is_a_process_with_no_key_among_its_words_that_ends_with_its_p
 @pytest.mark.long
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name)
 def test_consoles_end_with_the_site(service: Service, tenant: Tenant, folder: Path, end: signal.Signals) -> None:
-    with served(service, tenant, folder) as site:
+    with serve(service, tenant, folder) as site:
         where, headers = site.enter()
         with connect(where, additional_headers=headers, proxy=None) as wire:
             # Behind help nothing is drawn again, so no failing write ends the console before the test does.
@@ -120,9 +120,9 @@ def test_consoles_end_with_the_site(service: Service, tenant: Tenant, folder: Pa
                     drawn = drawn.replace("1 Approvals", "")
             (pid,) = site.consoles()
             site.process.send_signal(end)
-            eventually(lambda: ended(pid), seconds=PATIENCE_SECONDS)
+            eventually(lambda: is_over(pid), seconds=PATIENCE_SECONDS)
 
-        assert site.process.wait(20) == (-signal.SIGKILL if end == signal.SIGKILL else 0)
+        assert site.process.wait(STOP_SECONDS) == (-signal.SIGKILL if end == signal.SIGKILL else 0)
 
 
 class Shown:
@@ -130,9 +130,9 @@ class Shown:
 
     def __init__(self, page: Page) -> None:
         self.page, self._bytes = page, b""
-        page.on("websocket", lambda wire: wire.on("framereceived", self._armed))
+        page.on("websocket", lambda wire: wire.on("framereceived", self._arm))
 
-    def _armed(self, frame: bytes | str) -> None:
+    def _arm(self, frame: bytes | str) -> None:
         self._bytes += frame if isinstance(frame, bytes) else b""
 
     def sees(self, *words: str) -> None:
@@ -154,7 +154,7 @@ def test_the_queue_is_shown_in_a_browser_and_decided_with_its_keyboard(
     order = agent.sign(value=2 * 10**18).json()["data"]
     asked: list[str] = []
 
-    with served(service, tenant, folder) as site, browser_page(site.origin, folder / "page.png") as visit:
+    with serve(service, tenant, folder) as site, browser_page(site.origin, folder / "page.png") as visit:
         shown = Shown(visit.page)
         visit.page.on("request", lambda request: asked.append(request.url))
         visit.page.goto(site.address.removeprefix(site.origin))

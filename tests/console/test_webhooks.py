@@ -8,17 +8,17 @@ from typing import Any
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from console.texts.moments import moment
 from tests.console.entering import confirm
 from tests.fixtures.callers import Tenant
 from tests.fixtures.console_sessions import keep_session
-from tests.fixtures.consoles import NARROW, driven
+from tests.fixtures.consoles import NARROW, driving
 from tests.fixtures.deployments import owner_of
 from tests.fixtures.eventually import eventually
 from tests.fixtures.people import Person, member, sign_in
 from tests.fixtures.server import Service
 from tests.outside.hostile_receiver import HostileReceiver
 from tests.outside.odd_api import OddApi, odd_api, refuses, says_nothing
+from words.texts.moments import moment
 
 pytestmark = pytest.mark.long
 
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.long
 async def looking(service: Service | OddApi, folder: Path, person: Person, **settings: Any) -> Any:
     """A console of a person who is signed in, at the webhooks."""
     keep_session(folder, service.url, person)
-    async with driven(service.url, folder, every=0.2, **settings) as console:
+    async with driving(service.url, folder, every=0.2, **settings) as console:
         await console.until(lambda: console.app.person, "the sign-in")
         await console.press("5")
         yield console
@@ -40,7 +40,7 @@ def endpoint(receivers: HostileReceiver, person: Person, path: str, **fields: An
     return person.ok("POST", "/webhooks", body)  # type: ignore[no-any-return]
 
 
-def ended(person: Person, made: dict[str, Any], count: int = 1) -> list[dict[str, Any]]:
+def ended_deliveries(person: Person, made: dict[str, Any], count: int = 1) -> list[dict[str, Any]]:
     """The deliveries to an endpoint, once there are so many and each was tried."""
     return eventually(
         lambda: person.ok("GET", f"/webhooks/{made['id']}/deliveries"),
@@ -62,19 +62,19 @@ def told_once(receivers: HostileReceiver, tenant: Tenant, as_owner: Person) -> d
     """An endpoint whose receiver took the one event that there was; the delivery stands under `delivery`."""
     made = endpoint(receivers, as_owner, "console/good", description="The till")
     tenant.agent().sign()
-    return {**made, "delivery": ended(as_owner, made)[0]}
+    return {**made, "delivery": ended_deliveries(as_owner, made)[0]}
 
 
 async def test_a_tenant_key_is_told_to_sign_in(
     service: Service, tenant: Tenant, folder: Path, pictures: SnapshotAssertion
 ) -> None:
-    async with driven(service.url, folder, key=tenant.key) as console:
+    async with driving(service.url, folder, key=tenant.key) as console:
         await console.until(lambda: console.app.person, "the sign-in")
         await console.press("5")
         await console.sees("Webhooks are for signed-in people only; you use the tenant key. Press i to sign in.")
 
         # The footer follows a moment later.
-        await console.gone("Retry", "Filter")
+        await console.sees_no("Retry", "Filter")
         assert await console.picture() == pictures
         await console.press("7")
         await console.sees("The audit trail is for signed-in people only; you use the tenant key.")
@@ -100,7 +100,7 @@ async def test_without_a_recent_second_factor_enter_asks_for_one_and_they_appear
             await console.press("enter")
             await console.sees("Verify a second factor", "Cancel (Esc)")
             await console.press("escape")
-            await console.gone("Cancel (Esc)")
+            await console.sees_no("Cancel (Esc)")
             await console.sees("Press Enter to verify a second factor")
             await console.press("enter")
             await console.sees("Cancel (Esc)")
@@ -155,14 +155,14 @@ async def test_a_failed_delivery_is_retried_until_its_receiver_takes_it(
 ) -> None:
     made = endpoint(receivers, as_owner, f"{tenant.id}/flaky")
     tenant.agent().sign()
-    [delivery] = ended(as_owner, made)
+    [delivery] = ended_deliveries(as_owner, made)
     async with looking(service, folder, as_owner) as console:
         await console.sees("failed, retried in", "1 of 6")
         await console.press("t")
         await console.sees("Try this delivery again now?", made["url"], delivery["id"], "1 of 6 attempts")
         assert len(receivers.at(made["url"])) == 1
         await confirm(console, "2 of 6")
-        await console.gone("Try this delivery again now?")
+        await console.sees_no("Try this delivery again now?")
         await console.sees("2 of 6", "failed, retried in")
         await console.press("t")
         await console.sees("2 of 6 attempts")
@@ -187,14 +187,14 @@ async def test_a_replay_is_a_new_delivery_of_the_same_event(
         await console.sees("Send this event again?", told["url"], old)
         assert await console.picture(as_owner.wallet.address, str(receivers.ports["plain"]), old) == pictures
         await console.press("escape")
-        await console.gone("Send this event again?")
-        assert len(ended(as_owner, told)) == 1
+        await console.sees_no("Send this event again?")
+        assert len(ended_deliveries(as_owner, told)) == 1
         await console.press("y")
         await console.sees("Send this event again?")
         await confirm(console, "A new delivery was queued")
         await console.sees(f"{old[:7]}…{old[-6:]}", "2 deliveries")
 
-    new, first = ended(as_owner, told, 2)
+    new, first = ended_deliveries(as_owner, told, 2)
     assert (new["replayedFromDeliveryId"], first["id"]) == (old, old)
     assert [one.headers["webhook-id"] for one in receivers.at(told["url"])[-2:]] == [old, new["id"]]
 
@@ -208,7 +208,7 @@ async def test_a_delivery_that_cannot_be_resent_says_why_and_the_cure(
         await console.sees("Try this delivery again now?")
         await confirm(console, "This delivery succeeded. To send its event again, press Esc and y (replay).")
         await console.press("escape")
-        await console.gone("Try this delivery again now?")
+        await console.sees_no("Try this delivery again now?")
         await console.press("y")
         await console.sees("Send this event again?")
         as_owner.ok("PUT", f"/webhooks/{told['id']}", {"enabled": False})
@@ -283,14 +283,14 @@ async def test_until_a_new_filter_is_answered_the_old_rows_are_gone(
         await console.write("status:failed")
         await console.press("enter")
         await console.sees("Loading…")
-        await console.gone("1 of 6", "1 delivery to")
+        await console.sees_no("1 of 6", "1 delivery to")
 
         # What only the service can judge is said at the line, and in place of the rows.
         odd.does(refuses(400, "No such status."), f"/webhooks/{told['id']}/deliveries")
         await console.press("r")
         await console.sees("! No such status.", "0 deliveries to")
         odd.well()
-        await console.gone("! No such status.")
+        await console.sees_no("! No such status.")
 
 
 @pytest.mark.long
@@ -316,7 +316,7 @@ async def test_further_pages_come_as_one_scrolls(
                 break
 
         await console.sees("250 deliveries to")
-        await console.gone("the newest")
+        await console.sees_no("the newest")
 
 
 def _later(told: dict[str, Any]) -> Any:

@@ -8,13 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.orders.dangers import dangers
-from console.orders.details import details
-from console.orders.limits import limits
-from console.orders.order import Known, of_approval
-from console.orders.words import essentials, summary
-from console.texts.lines import Line
-from console.wire.shapes import Approval, Budget, Effect, TokenFunds
 from custody.chains.evm.address import checksum
 from custody.chains.evm.typed_kinds import OTHERS, REFUND, WITNESS
 from tests.console.orders import (
@@ -28,17 +21,24 @@ from tests.console.orders import (
     US,
     allows,
     earlier,
+    lines_of,
     order,
     pays,
-    said,
     tone_of,
 )
+from words.orders.dangers import dangers
+from words.orders.details import details
+from words.orders.limits import limits
+from words.orders.order import Known, of_approval
+from words.orders.words import essentials, summary
+from words.shapes import Approval, Budget, Effect, TokenFunds
+from words.texts.lines import Line
 
 MINT, PAYEE = "So11111111111111111111111111111111111111112", "4Nd1mBQtrMJVYVfKf2PJy9NZUZdTAsp7D4xWLs4gDB4T"
 
 
 def test_a_payment_says_how_much_to_whom_and_where() -> None:
-    assert said(order(pays(), FEE, to_address=THEM, value="1500000000000000000")) == [
+    assert lines_of(order(pays(), FEE, to_address=THEM, value="1500000000000000000")) == [
         "Sends 1.5 ETH (1,500,000,000,000,000,000 wei) to",
         f"  {THEM}",
         "Network fee at most 0.005 ETH (5,000,000,000,000,000 wei).",
@@ -50,7 +50,7 @@ def test_a_payment_says_how_much_to_whom_and_where() -> None:
 def test_a_token_payment_says_which_token_and_what_it_calls_itself() -> None:
     known = Known(tokens={TOKENS: TokenFunds(TOKEN, symbol="USDC", decimals=6)})
 
-    lines = said(order(pays("1500000", asset=TOKENS), to_address=TOKEN, value="0"), known)
+    lines = lines_of(order(pays("1500000", asset=TOKENS), to_address=TOKEN, value="0"), known)
 
     assert lines[:6] == [
         "Sends 1.5 (1,500,000 raw units) of",
@@ -63,7 +63,7 @@ def test_a_token_payment_says_which_token_and_what_it_calls_itself() -> None:
 
 
 def test_an_unlimited_approval_says_so_in_words_and_in_red() -> None:
-    lines = said(order(allows()))
+    lines = lines_of(order(allows()))
 
     assert lines[0] == "Lets this address spend UNLIMITED amounts on the agent's behalf, now and later:"
     assert lines[1:4] == [f"  {checksum(SPENDER)}", "of", f"  token {checksum(TOKEN)}"]
@@ -73,12 +73,12 @@ def test_an_unlimited_approval_says_so_in_words_and_in_red() -> None:
 def test_a_huge_approval_is_unlimited_whatever_its_mark_says() -> None:
     effect = Effect("approval", TOKENS, str(2**128), US, spender=SPENDER, unlimited=False)
 
-    assert "UNLIMITED" in said(order(effect))[0]
+    assert "UNLIMITED" in lines_of(order(effect))[0]
 
 
 def test_an_approval_up_to_an_amount_says_the_amount() -> None:
     shown, known = order(allows("5")), Known(data="0x095ea7b3")
-    line = said(shown, known)[0]
+    line = lines_of(shown, known)[0]
 
     assert line == "Lets this address spend 5 raw units (decimals unknown) on the agent's behalf, now and later:"
     assert tone_of("Lets", shown, known) == "warn"
@@ -101,7 +101,7 @@ def test_an_increase_of_an_allowance_is_not_shown_as_the_whole_allowance(
     shown, known = order(allows("5"), kind=kind), Known(data=data, tokens={TOKENS: TokenFunds(TOKEN, decimals=0)})
 
     line = f"Lets this address spend 5 (5 raw units){more} on the agent's behalf, now and later:"
-    assert line in said(shown, known)
+    assert line in lines_of(shown, known)
     assert summary(shown, known) == f"Approval of {brief} of token 0xCcCCc…cccccC for 0xDDdDd…DDDDDd"
 
 
@@ -185,7 +185,7 @@ def test_only_what_is_known_to_be_set_to_0_is_said_to_be(
 ) -> None:
     shown, known = order(allows("0")), Known(data=data, tokens={TOKENS: TokenFunds(TOKEN, decimals=decimals)})
 
-    assert said(shown, known)[0] == line
+    assert lines_of(shown, known)[0] == line
     assert tone_of(line, shown, known) == tone
     assert summary(shown, known) == brief.format("token 0xCcCCc…cccccC", "0xDDdDd…DDDDDd")
 
@@ -195,14 +195,14 @@ def test_taking_an_approval_back_is_no_danger() -> None:
 
     known = Known(data="0x095ea7b3", tokens={TOKENS: TokenFunds(TOKEN, decimals=6)})
 
-    assert said(order(allows("0")), known)[0] == line
+    assert lines_of(order(allows("0")), known)[0] == line
     assert tone_of(line, order(allows("0")), known) == "good"
     taken = "Takes back what this address may spend on the agent's behalf:"
-    assert said(order(allows("0")), Known(data="0xa22cb465"))[0] == taken
+    assert lines_of(order(allows("0")), Known(data="0xa22cb465"))[0] == taken
 
 
 def test_a_possible_nft_approval_is_not_shown_as_revoked() -> None:
-    lines = said(order(allows("0")), Known(data="0x095ea7b3"))
+    lines = lines_of(order(allows("0")), Known(data="0x095ea7b3"))
 
     assert lines[0] == "Sets what this address may spend on the agent's behalf to 0:"
     assert "  were it an NFT contract, this would give away its number 0" in lines
@@ -214,7 +214,7 @@ def test_an_nft_contract_that_tells_no_decimals_or_0_may_give_away_its_number() 
     land = {TOKENS: TokenFunds(TOKEN, symbol="LAND", decimals=0)}
 
     gives, zero, sends = (
-        said(shown, Known(data=data, tokens=land))
+        lines_of(shown, Known(data=data, tokens=land))
         for shown, data in (
             (order(allows("7")), approves),
             (order(allows("0")), approves),
@@ -243,26 +243,26 @@ def test_a_payment_that_an_nft_contract_reads_as_a_number_says_so(
 ) -> None:
     known = Known(data=data, tokens={TOKENS: TokenFunds(TOKEN, decimals=decimals)})
 
-    lines = said(order(pays("7", asset=TOKENS)), known)
+    lines = lines_of(order(pays("7", asset=TOKENS)), known)
 
     assert ("  were it an NFT contract, this would send its number 7" in lines) is may_be
 
 
 def test_an_unlimited_effect_that_is_not_known_says_that_it_is() -> None:
-    assert said(order(Effect("teleport", ETHER, MOST, US, THEM)))[0].startswith("UNLIMITED: Does something")
+    assert lines_of(order(Effect("teleport", ETHER, MOST, US, THEM)))[0].startswith("UNLIMITED: Does something")
 
 
 def test_power_over_every_nft_is_unlimited() -> None:
-    assert "move EVERY NFT, UNLIMITED," in said(order(allows(label="every token")))[0]
+    assert "move EVERY NFT, UNLIMITED," in lines_of(order(allows(label="every token")))[0]
 
 
 def test_an_nft_is_named_by_its_number() -> None:
-    assert said(order(pays("1", asset=TOKENS, label="token 42")))[0] == "Sends NFT number 42 (1 of it) of"
+    assert lines_of(order(pays("1", asset=TOKENS, label="token 42")))[0] == "Sends NFT number 42 (1 of it) of"
 
 
 @pytest.mark.parametrize("label", ["token 42 and all else", "token ", "Token 42", "token 4\u0662"])
 def test_a_call_that_only_resembles_an_nft_transfer_shows_an_amount(label: str) -> None:
-    assert said(order(pays("1", asset=TOKENS, label=label)))[0] == "Sends 1 raw units (decimals unknown) of"
+    assert lines_of(order(pays("1", asset=TOKENS, label=label)))[0] == "Sends 1 raw units (decimals unknown) of"
 
 
 def test_typed_data_of_an_unknown_kind_is_said_to_be_unknown_before_anything_else() -> None:
@@ -271,13 +271,13 @@ def test_typed_data_of_an_unknown_kind_is_said_to_be_unknown_before_anything_els
 
     assert dangers(shown, Known())[0] == Line("! Typed data of an unknown kind: read all of it.", "bad")
     assert tone_of("Typed data of an unknown kind", shown) == "bad"
-    assert any("It is for the contract" in line for line in said(shown))
+    assert any("It is for the contract" in line for line in lines_of(shown))
 
 
 def test_a_document_is_named_by_its_type_whatever_its_effects_are_called() -> None:
     shown = order(pays("1", asset=TOKENS, label="token 42"), kind="typed_data", to_address=THEM)
 
-    assert said(shown, Known(data={"primaryType": "OrderComponents"}))[0].startswith(
+    assert lines_of(shown, Known(data={"primaryType": "OrderComponents"}))[0].startswith(
         'Signs a document, "OrderComponents"'
     )
 
@@ -285,7 +285,7 @@ def test_a_document_is_named_by_its_type_whatever_its_effects_are_called() -> No
 def test_a_receiver_that_an_unread_document_names_is_not_taken_for_its_contract() -> None:
     shown = order(Effect("unread", None, "0", US, THEM, label="Withdraw"), kind="typed_data", to_address=TOKEN)
 
-    lines = said(shown)
+    lines = lines_of(shown)
 
     assert lines[lines.index("It names") + 1] == f"  {THEM}"
     assert lines[lines.index("The document is for the contract") + 1] == f"  {checksum(TOKEN)}"
@@ -302,13 +302,13 @@ def test_a_receiver_that_an_unread_document_names_is_not_taken_for_its_contract(
 def test_an_unread_part_of_a_document_says_which_part_it_is(label: str, says: str) -> None:
     shown = order(pays(), Effect("unread", None, "0", US, THEM, label=label), kind="typed_data", to_address=THEM)
 
-    assert f"{says}: the contract may take them for anything." in said(shown)
+    assert f"{says}: the contract may take them for anything." in lines_of(shown)
 
 
 def test_an_undecoded_call_says_so_in_red() -> None:
     shown = order(Effect("unread", None, "0", US, THEM), to_address=THEM, value="0")
 
-    assert said(shown)[:3] == [
+    assert lines_of(shown)[:3] == [
         "Cannot be decoded: it may move anything the agent has.",
         "It calls",
         f"  {THEM}",
@@ -318,7 +318,7 @@ def test_an_undecoded_call_says_so_in_red() -> None:
 
 @pytest.mark.parametrize("effects", [(FEE, pays(), allows("5"), allows()), (allows(), FEE, allows("5"), pays())])
 def test_the_gravest_comes_first(effects: tuple[Effect, ...]) -> None:
-    text = "\n".join(said(order(*effects)))
+    text = "\n".join(lines_of(order(*effects)))
 
     places = [text.index(part) for part in ("UNLIMITED", "spend 5 raw", "Sends", "Network fee")]
     assert places == sorted(places)
@@ -327,7 +327,7 @@ def test_the_gravest_comes_first(effects: tuple[Effect, ...]) -> None:
 def test_a_destination_that_was_never_paid_goes_before_one_that_was() -> None:
     known = Known(past=[earlier(1, pays(to=THEM))])
 
-    lines = said(order(pays("1", to=THEM), pays("2", to=SPENDER)), known)
+    lines = lines_of(order(pays("1", to=THEM), pays("2", to=SPENDER)), known)
 
     assert lines.index(f"  {checksum(SPENDER)}") < lines.index(f"  {THEM}")
     assert lines[lines.index(f"  {checksum(SPENDER)}") + 1] == "  never paid before"
@@ -336,13 +336,13 @@ def test_a_destination_that_was_never_paid_goes_before_one_that_was() -> None:
 
 @pytest.mark.parametrize("status", ["rejected", "pending_approval", "failed"])
 def test_a_queued_order_is_not_shown_as_paid(status: str) -> None:
-    assert "  never paid before" in said(order(pays()), Known(past=[earlier(1, pays(), status=status)]))
+    assert "  never paid before" in lines_of(order(pays()), Known(past=[earlier(1, pays(), status=status)]))
 
 
 def test_a_past_that_was_not_read_to_its_end_says_so() -> None:
     known = Known(past=[], past_complete=False, looked_through=100)
 
-    assert "  never paid before, judging by the last 100 orders to the same place" in said(order(pays()), known)
+    assert "  never paid before, judging by the last 100 orders to the same place" in lines_of(order(pays()), known)
     assert dangers(order(pays()), known)[0].text.endswith(
         "as this order does, judging by the last 100 orders to the same place."
     )
@@ -350,17 +350,17 @@ def test_a_past_that_was_not_read_to_its_end_says_so() -> None:
 
 
 def test_nothing_is_said_of_a_past_that_is_not_known() -> None:
-    assert not any("never" in line for line in said(order(pays()), Known(past=None)))
+    assert not any("never" in line for line in lines_of(order(pays()), Known(past=None)))
 
 
 def test_a_frozen_agent_is_said_before_all_it_asks_for() -> None:
-    assert said(order(pays()), Known(frozen="This agent is frozen."))[0] == "This agent is frozen."
+    assert lines_of(order(pays()), Known(frozen="This agent is frozen."))[0] == "This agent is frozen."
 
 
 def test_a_name_is_said_below_its_address_whatever_its_case() -> None:
     known = Known(names={THEM.lower(): 'agent "Treasury" (treasury) of this tenant'})
 
-    lines = said(order(pays(to=THEM), to_address="0x" + "11" * 20, value="1500000000000000000"), known)
+    lines = lines_of(order(pays(to=THEM), to_address="0x" + "11" * 20, value="1500000000000000000"), known)
 
     assert lines[lines.index(f"  {THEM}") + 1] == '  agent "Treasury" (treasury) of this tenant'
 
@@ -368,19 +368,19 @@ def test_a_name_is_said_below_its_address_whatever_its_case() -> None:
 def test_a_stranger_is_called_one_only_where_the_names_are_known() -> None:
     stranger = "  unknown: not an agent here, not on an approved list"
 
-    assert stranger in said(order(pays()), Known(names_known=True))
-    assert stranger not in said(order(pays()), Known(names_known=False))
+    assert stranger in lines_of(order(pays()), Known(names_known=True))
+    assert stranger not in lines_of(order(pays()), Known(names_known=False))
 
 
 def test_a_document_is_named_and_who_holds_it_may_use_it() -> None:
     shown = order(allows(label="Permit"), kind="typed_data", to_address=TOKEN)
 
-    assert said(shown)[0] == 'Signs a document, "Permit": anyone who holds the signature may use it, now or later.'
-    assert "UNLIMITED" in said(shown)[1]
+    assert lines_of(shown)[0] == 'Signs a document, "Permit": anyone who holds the signature may use it, now or later.'
+    assert "UNLIMITED" in lines_of(shown)[1]
 
 
 def test_a_document_without_effects_is_named_by_what_is_signed() -> None:
-    lines = said(order(kind="typed_data", to_address=THEM, chain_id=None), Known(data={"primaryType": "Mail"}))
+    lines = lines_of(order(kind="typed_data", to_address=THEM, chain_id=None), Known(data={"primaryType": "Mail"}))
 
     assert lines[:-1] == [
         'Signs a document, "Mail": anyone who holds the signature may use it, now or later.',
@@ -394,7 +394,7 @@ def test_a_document_without_effects_is_named_by_what_is_signed() -> None:
 def test_rent_for_somebody_else_is_theirs() -> None:
     rent = Effect("fee", "solana:native", "2039280", US, PAYEE, label="rent")
 
-    lines = said(order(rent, kind="solana", chain_id=101))
+    lines = lines_of(order(rent, kind="solana", chain_id=101))
 
     assert lines[0] == "Rent 0.00203928 SOL (2,039,280 lamports) for another address, which may withdraw it:"
     assert lines[1] == f"  {PAYEE}"
@@ -403,7 +403,7 @@ def test_rent_for_somebody_else_is_theirs() -> None:
 def test_a_fee_for_somebody_else_is_a_gift() -> None:
     gift = Effect("fee", ETHER, "1", US, THEM)
 
-    assert said(order(gift))[0].endswith("as a gift to another address:")
+    assert lines_of(order(gift))[0].endswith("as a gift to another address:")
     assert tone_of("Network fee", order(gift)) == "warn"
 
 
@@ -414,71 +414,74 @@ def test_the_words_for_own_token_accounts_alarm_nobody() -> None:
     closed = Effect("transfer", "solana:native", "0", PAYEE, PAYEE, label=f"close {account}")
     wrapped = Effect("transfer", "solana:native", "5", PAYEE, PAYEE, label="wrap")
 
-    assert said(order(revoked, **of))[:2] == [
+    assert lines_of(order(revoked, **of))[:2] == [
         "Ends what a delegate may spend from the agent's token account:",
         f"  {account}",
     ]
     assert summary(order(closed, **of), Known()) == "Closes token account 1111111…111111"
-    assert said(order(wrapped, **of))[0] == "Wraps 0.000000005 SOL (5 lamports), which stay the agent's own as a token."
+    assert (
+        lines_of(order(wrapped, **of))[0]
+        == "Wraps 0.000000005 SOL (5 lamports), which stay the agent's own as a token."
+    )
     assert not any(line.tone in ("warn", "bad") for line in essentials(order(revoked, closed, wrapped, **of), Known()))
 
 
 def test_rent_that_depends_on_the_mint_is_said_to_be_the_most() -> None:
     rent = Effect("fee", "solana:native", "2248080", US, PAYEE, label="rent at most")
 
-    assert said(order(rent, kind="solana", chain_id=101))[0].startswith("Rent at most 0.00224808 SOL")
+    assert lines_of(order(rent, kind="solana", chain_id=101))[0].startswith("Rent at most 0.00224808 SOL")
 
 
 def test_a_solana_token_payment_names_its_mint() -> None:
     shown = order(pays("5", to=PAYEE, asset=f"solana:{MINT}"), kind="solana", chain_id=101, to_address=PAYEE, value="0")
 
-    assert said(shown)[:4] == ["Sends 5 raw units (decimals unknown) of", f"  token {MINT}", "to", f"  {PAYEE}"]
+    assert lines_of(shown)[:4] == ["Sends 5 raw units (decimals unknown) of", f"  token {MINT}", "to", f"  {PAYEE}"]
 
 
 def test_bitcoin_is_counted_in_its_own_units() -> None:
     shown = order(pays("150000000", to="bc1qexample", asset="bitcoin"), kind="bitcoin", chain_id=None)
 
-    assert said(shown)[:-1] == ["Sends 1.5 BTC (150,000,000 sat) to", "  bc1qexample", "On Bitcoin."]
+    assert lines_of(shown)[:-1] == ["Sends 1.5 BTC (150,000,000 sat) to", "  bc1qexample", "On Bitcoin."]
 
 
 def test_another_value_than_what_is_sent_is_said_in_red() -> None:
     shown = order(pays("5"), to_address=THEM, value="6")
 
     line = "It claims to send 0.000000000000000006 ETH (6 wei), which is not what it does."
-    assert line in said(shown)
+    assert line in lines_of(shown)
     assert tone_of(line, shown) == "bad"
 
 
 def test_another_destination_than_the_effects_say_is_said() -> None:
-    lines = said(order(allows(), to_address=THEM, value="0"))
+    lines = lines_of(order(allows(), to_address=THEM, value="0"))
 
     assert lines[-3:-1] == ["The order goes to", f"  {THEM}"]
 
 
 def test_a_token_of_another_chain_is_said_in_red() -> None:
-    assert "  on another chain: Base" in said(order(pays("1", asset=f"evm:8453:{TOKEN}")))
+    assert "  on another chain: Base" in lines_of(order(pays("1", asset=f"evm:8453:{TOKEN}")))
 
 
 def test_a_chain_that_is_not_known_is_called_by_its_number() -> None:
-    assert "On chain 4242, which this console does not know." in said(order(pays(), chain_id=4242))
+    assert "On chain 4242, which is not known here." in lines_of(order(pays(), chain_id=4242))
 
 
 def test_the_end_of_the_time_is_said() -> None:
     assert (
-        said(order(pays(), expires_at="2026-03-02T12:00:00.000Z"))[-1]
+        lines_of(order(pays(), expires_at="2026-03-02T12:00:00.000Z"))[-1]
         == "This request expires 2026-03-02 12:00:00 UTC."
     )
 
 
 def test_an_effect_that_is_not_known_is_said_not_hidden() -> None:
-    lines = said(order(Effect("teleport", ETHER, "1", US, THEM)))
+    lines = lines_of(order(Effect("teleport", ETHER, "1", US, THEM)))
 
-    assert lines[0] == 'Does something this console does not know ("teleport"):'
+    assert lines[0] == 'Does something that is not known here ("teleport"):'
     assert f"  {THEM}" in lines
 
 
 def test_an_order_without_effects_says_so_in_red() -> None:
-    assert said(order(to_address=THEM))[0] == "The effects of this order are unknown."
+    assert lines_of(order(to_address=THEM))[0] == "The effects of this order are unknown."
 
 
 @pytest.mark.parametrize(
@@ -583,7 +586,7 @@ def test_a_message_that_is_shown_whole_says_nothing_of_lines() -> None:
     known = Known(data=document({"text": "a" * 600, "list": list(range(190))}, fields=250))
 
     assert not any("Not all" in one.text for one in details(order(kind="typed_data"), known))
-    assert not any("Not all" in line for line in said(order(kind="typed_data"), known))
+    assert not any("Not all" in line for line in lines_of(order(kind="typed_data"), known))
 
 
 @pytest.mark.parametrize(
@@ -634,6 +637,6 @@ def test_an_item_of_the_queue_is_said_with_its_digest() -> None:
 
 @pytest.mark.parametrize("name", ['x" (treasury) asks for this: "', "a" * 10_000, "[@click=app.quit]x[/]", "a    b"])
 def test_a_name_cannot_leave_its_quotation_marks(name: str) -> None:
-    line = said(order(pays(), agent_name=name))[-1]
+    line = lines_of(order(pays(), agent_name=name))[-1]
 
     assert re.fullmatch(r'Agent "[^"]{1,100}" \(payer\) asks for this\.', line)

@@ -3,8 +3,8 @@
 from datetime import datetime, timedelta
 from typing import Any
 
-from console.texts.moments import moment
 from tests.fixtures.callers import ADDRESS, Agent, Tenant, rule
+from words.texts.moments import moment
 
 TOKEN = "0x" + "33" * 20
 SPENDER = "0x" + "44" * 20
@@ -17,7 +17,7 @@ def cautious(tenant: Tenant, name: str = "payer") -> Agent:
     return tenant.as_agent(made)
 
 
-def queued(agent: Agent, value: int = 5, to: str = ADDRESS, **fields: Any) -> str:
+def queue_order(agent: Agent, value: int = 5, to: str = ADDRESS, **fields: Any) -> str:
     """Ask for a payment; the id of the item that waits for it."""
     answer = agent.sign(to=to, value=value, **fields)
     assert answer.status_code == 202, answer.text
@@ -25,9 +25,9 @@ def queued(agent: Agent, value: int = 5, to: str = ADDRESS, **fields: Any) -> st
     return found
 
 
-def unlimited(agent: Agent) -> str:
+def queue_unlimited(agent: Agent) -> str:
     """Ask to let somebody spend all of a token."""
-    return queued(agent, 0, TOKEN, data="0x095ea7b3" + SPENDER[2:].rjust(64, "0") + "f" * 64)
+    return queue_order(agent, 0, TOKEN, data="0x095ea7b3" + SPENDER[2:].rjust(64, "0") + "f" * 64)
 
 
 def several(agent: Agent, *payments: tuple[str, int]) -> str:
@@ -36,7 +36,7 @@ def several(agent: Agent, *payments: tuple[str, int]) -> str:
     # Each call has 68 bytes, which are padded to 96, and its length before it.
     places = "".join(f"{32 * len(calls) + 128 * place:064x}" for place in range(len(calls)))
     said = "".join(f"{68:064x}{call[:136]:0<192}" for call in calls)
-    return queued(agent, 0, TOKEN, data=f"0xac9650d8{32:064x}{len(calls):064x}{places}{said}")
+    return queue_order(agent, 0, TOKEN, data=f"0xac9650d8{32:064x}{len(calls):064x}{places}{said}")
 
 
 def item(tenant: Tenant, approval: str) -> dict[str, Any]:

@@ -140,7 +140,8 @@ class Chain:
         self._state: Any = self._vm.state
         self._builder: Any = self._vm.get_transaction_builder()
         # A price of gas makes contracts pay it back that promise to; nobody pays it.
-        self._context = self._state.transaction_context_class(gas_price=PRICE, origin=NOBODY, blob_versioned_hashes=())
+        context: Any = self._state.transaction_context_class
+        self._context = context(gas_price=PRICE, origin=NOBODY, blob_versioned_hashes=())
         self._known: dict[int, bytes] = {}
 
     def fund(self, who: bytes, wei: int) -> None:
@@ -178,6 +179,10 @@ class Chain:
         """A balance."""
         return int(self._state.get_balance(who))
 
+    def code(self, contract: bytes) -> bytes:
+        """The code of a contract."""
+        return bytes(self._state.get_code(contract))
+
     def nonce(self, who: bytes) -> int:
         """The next nonce."""
         return int(self._state.get_nonce(who))
@@ -200,7 +205,7 @@ class Chain:
     def act(self, sender: bytes, to: bytes, data: bytes, value: int = 0) -> Outcome:
         """Let somebody else make a call, as anybody may; a revert changes nothing."""
         self._hear()
-        return self._outcome(self._computed(sender, to, data, value, self._state.get_code(to)), None)
+        return self._outcome(self._compute(sender, to, data, value, self._state.get_code(to)), None)
 
     def _hear(self) -> None:
         global _heard  # noqa: PLW0603 - the instruction has no other way to it
@@ -231,11 +236,11 @@ class Chain:
         return slot, keys
 
     def _message(self, sender: bytes, to: bytes, data: bytes, value: int, code: bytes) -> bytes:
-        computation = self._computed(sender, to, data, value, code)
+        computation = self._compute(sender, to, data, value, code)
         computation.raise_if_error()
         return bytes(computation.output)
 
-    def _computed(self, sender: bytes, to: bytes, data: bytes, value: int, code: bytes) -> Any:
+    def _compute(self, sender: bytes, to: bytes, data: bytes, value: int, code: bytes) -> Any:
         message = Message(gas=20_000_000, to=to, sender=sender, value=value, data=data, code=code)
         return self._state.computation_class.apply_message(self._state, message, self._context)
 

@@ -22,6 +22,7 @@ const JOBS = [
   { from: openzeppelin, file: "contracts/Token.sol", names: ["PlainToken", "Token"] },
   { from: openzeppelin, file: "contracts/Others.sol", names: ["Nft", "Multi", "Vault", "Wrapped"] },
   { from: openzeppelin, file: "contracts/Callers.sol", names: ["Multicall3", "Router", "Wallet"] },
+  { from: openzeppelin, file: "contracts/X402.sol", names: ["ExactProxy", "UptoProxy"], evmVersion: "paris", viaIR: true },
   { from: "@safe-global/safe-contracts", file: `${safe}/Safe.sol`, names: ["Safe"] },
   { from: "@safe-global/safe-contracts", file: `${safe}/proxies/SafeProxy.sol`, names: ["SafeProxy"] },
   { from: "@uniswap/v4-periphery", file: `${permit2}/Permit2.sol`, names: ["Permit2"], solc: "solc-0.8.17", evmVersion: "london", viaIR: true },
@@ -57,7 +58,7 @@ for (const { from, file, names, solc: name = "solc", evmVersion = "cancun", viaI
   }
 }
 const made = createHash("sha256");
-for (const name of ["compile.mjs", "contracts/Callers.sol", "contracts/Others.sol", "contracts/Token.sol", "package-lock.json"]) {
+for (const name of ["compile.mjs", "contracts/Callers.sol", "contracts/Others.sol", "contracts/Token.sol", "contracts/X402.sol", "package-lock.json"]) {
   made.update(readFileSync(join(here, name)));
 }
 writeFileSync(join(here, "contracts.json"), `${JSON.stringify({ made_from: made.digest("hex"), contracts: found }, null, 1)}\n`);

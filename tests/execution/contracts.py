@@ -11,7 +11,14 @@ import msgspec
 from eth_abi import encode as encode_abi
 
 _HERE = Path(__file__).parent
-_SOURCES = ("compile.mjs", "contracts/Callers.sol", "contracts/Others.sol", "contracts/Token.sol", "package-lock.json")
+_SOURCES = (
+    "compile.mjs",
+    "contracts/Callers.sol",
+    "contracts/Others.sol",
+    "contracts/Token.sol",
+    "contracts/X402.sol",
+    "package-lock.json",
+)
 
 
 class Contract(msgspec.Struct, frozen=True):
@@ -46,7 +53,7 @@ def _read() -> Compiled:
     return msgspec.json.decode((_HERE / "contracts.json").read_bytes(), type=Compiled)
 
 
-def compiled() -> dict[str, Contract]:
+def contracts_by_name() -> dict[str, Contract]:
     """Every contract by its name."""
     return _read().contracts
 
@@ -59,7 +66,7 @@ def made_from() -> tuple[str, str]:
 
 @cache
 def _selector(contract: str, signature: str) -> bytes:
-    return bytes.fromhex(compiled()[contract].functions[signature])
+    return bytes.fromhex(contracts_by_name()[contract].functions[signature])
 
 
 def types_of(signature: str) -> list[str]:

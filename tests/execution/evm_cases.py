@@ -3,8 +3,8 @@
 from datetime import UTC, datetime
 from functools import cache
 
-from custody.chains import table
-from custody.chains.orders import EvmOrder
+from custody.chains import chains_file
+from custody.chains.evm.orders import EvmOrder
 from custody.kit.errors import Invalid
 from custody.policies.judge import judge
 from custody.policies.types import Facts, Spend, Verdict
@@ -14,10 +14,10 @@ from signer.orders.kind import Inputs
 from tests.execution import evm_orders, laws, rule_sets
 from tests.execution.cases import Case, Tally, Violation
 from tests.execution.chain import CHAIN_ID, GAS, NOW, PRICE
-from tests.execution.contracts import compiled
+from tests.execution.contracts import contracts_by_name
 from tests.execution.draws import Draws
 from tests.execution.evm_orders import Order
-from tests.execution.evm_sight import FAMILY, seen
+from tests.execution.evm_sight import FAMILY, sum_outcomes
 from tests.execution.evm_world import AGENT, CONTRACTS, FUNGIBLE, KEY, PEOPLE, ROUTER, TOKEN, asset, world
 
 MOMENT = datetime.fromtimestamp(NOW, UTC)
@@ -28,7 +28,7 @@ CHAINS = (CHAIN_ID, CHAIN_ID, CHAIN_ID, f"eip155:{CHAIN_ID}", 10)
 @cache
 def inputs() -> Inputs:
     """The chains that are built in."""
-    return Inputs(table.load({}))
+    return Inputs(chains_file.load({}))
 
 
 @cache
@@ -58,7 +58,7 @@ def ours(address: str = AGENT) -> ledger.Facts:
     )
 
 
-def judged(sent: list[rule_sets.Sent], facts: Facts, order: Order) -> tuple[Verdict, bytes] | None:
+def judge_order(sent: list[rule_sets.Sent], facts: Facts, order: Order) -> tuple[Verdict, bytes] | None:
     """The verdict over an order and its signed bytes, or None if it is wrong by itself."""
     body = EvmOrder(
         order.to,
@@ -85,7 +85,7 @@ def judged(sent: list[rule_sets.Sent], facts: Facts, order: Order) -> tuple[Verd
 def case(number: int) -> Case:
     """One case by its number."""
     draws = Draws("evm", number)
-    plain = evm_orders.drawn(draws)
+    plain = evm_orders.draw_order(draws)
     order, mutate = plain, None
     if draws.chance(60):
         mutate = draws.one(evm_orders.MUTATIONS)
@@ -93,7 +93,7 @@ def case(number: int) -> Case:
     for _ in range(draws.below(2) * draws.below(2)):
         order, mutate = draws.one(evm_orders.MUTATIONS)(draws, order), None
     hidden = mutate is evm_orders.gap
-    sent = rule_sets.drawn(draws, _near(draws, plain, order))
+    sent = rule_sets.draw_rules(draws, _near(draws, plain, order))
     # What is added to a payment makes another order of it: the call that the first of it names, which may be listed.
     known = plain if hidden or (mutate in evm_orders.ADDING and plain.data) else None
     return Case(number, order, known, sent, facts_drawn(draws, ASSETS), hidden)
@@ -107,14 +107,14 @@ def facts_drawn(draws: Draws, assets: tuple[str, ...]) -> Facts:
 
 def run(case: Case, tally: Tally) -> list[Violation]:
     """Judge, sign, execute, compare; gives what law A or B says against it."""
-    found = judged(case.rules, case.facts, case.order)
+    found = judge_order(case.rules, case.facts, case.order)
     if found is None:
         tally.count("wrong by itself")
         return []
     verdict, signed = found
     tally.count(verdict.decision)
     wrong: list[Violation] = []
-    if case.plain is not None and (before := judged(case.rules, case.facts, case.plain)) is not None:
+    if case.plain is not None and (before := judge_order(case.rules, case.facts, case.plain)) is not None:
         tally.count("compared")
         if laws.milder(before[0], verdict, hidden=case.hidden):
             why = f"{before[0].decision} without what was added, {verdict.decision} with it"
@@ -127,11 +127,13 @@ def run(case: Case, tally: Tally) -> list[Violation]:
         if outcome is None:
             tally.count("taken by no block")
             return wrong
-        what = seen([outcome])
+        what = sum_outcomes([outcome])
     tally.count("executed")
     tally.count("succeeded", by=outcome.succeeded)
     tally.count("moved", by=not what.nothing)
-    return wrong + [Violation("A", why, case) for why in laws.broken(case.rules, case.facts, verdict, what, FAMILY)]
+    return wrong + [
+        Violation("A", why, case) for why in laws.find_breaches(case.rules, case.facts, verdict, what, FAMILY)
+    ]
 
 
 def _near(draws: Draws, plain: Order, order: Order) -> rule_sets.Near:
@@ -145,7 +147,9 @@ def _near(draws: Draws, plain: Order, order: Order) -> rule_sets.Near:
     ]
     calls += draws.some(inner, 3)
     if order.to in CONTRACTS and draws.chance(40):
-        calls += [(order.to, selector) for selector in draws.some(compiled()[CONTRACTS[order.to]].selectors(), 4)]
+        calls += [
+            (order.to, selector) for selector in draws.some(contracts_by_name()[CONTRACTS[order.to]].selectors(), 4)
+        ]
     people = (*PEOPLE, *PEOPLE, *PEOPLE, order.to, AGENT, *CONTRACTS)
     # A limit that names a contract says that its numbers are amounts, which those of NFTs are not.
     assets = (*((asset(order.to),) if order.to in FUNGIBLE else ()), *ASSETS)

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 from eth_abi import encode as encode_abi
 
-from tests.execution.contracts import call, compiled, types_of
+from tests.execution.contracts import call, contracts_by_name, types_of
 from tests.execution.draws import Draws
 from tests.execution.evm_world import (
     AGENT,
@@ -56,7 +56,7 @@ def _call(contract: str, signature: str, *values: Any, value: int = 0) -> Order:
 # ---- good ones
 
 
-def drawn(draws: Draws, depth: int = 0) -> Order:
+def draw_order(draws: Draws, depth: int = 0) -> Order:
     """One order; at the top also one that has others inside."""
     if depth < 2 and draws.chance(22):
         return draws.one(_WRAPPERS)(draws, depth)
@@ -104,7 +104,7 @@ def _vault(draws: Draws) -> Order:
     return _call(VAULT, "redeem(uint256,address,address)", amount, party, AGENT)
 
 
-def _wrapped(draws: Draws) -> Order:
+def _wrapping(draws: Draws) -> Order:
     amount, party = draws.one(_AMOUNTS[:9]), draws.one(_PARTIES)
     match draws.below(4):
         case 0:
@@ -189,7 +189,7 @@ _PLAIN: tuple[Callable[[Draws], Order], ...] = (
     _fungible,
     _token,
     _vault,
-    _wrapped,
+    _wrapping,
     _nft,
     _multi,
     _permit2,
@@ -203,7 +203,7 @@ def _inside(draws: Draws, depth: int, to: str | None = None) -> list[Order]:
     """One to three calls, to one contract or to any."""
     found: list[Order] = []
     for _ in range(1 + draws.below(2) + draws.below(2)):
-        one = drawn(draws, depth + 1)
+        one = draw_order(draws, depth + 1)
         while to is not None and one.to != to:
             one = draws.one(_OF[to])(draws)
         if draws.chance(15):
@@ -252,7 +252,7 @@ def _execute(draws: Draws, depth: int) -> Order:
 
 
 def _safe(draws: Draws, depth: int) -> Order:
-    one = draws.one((drawn(draws, depth + 1), _fungible(draws)))
+    one = draws.one((draw_order(draws, depth + 1), _fungible(draws)))
     owner = raw(AGENT).rjust(_WORD, b"\0") + bytes(_WORD) + b"\1"
     executing = "execTransaction(address,uint256,bytes,uint8,uint256,uint256,uint256,address,address,bytes)"
     return _call(SAFE, executing, one.to, one.value, one.data, 0, 0, 0, 0, ZERO, ZERO, owner)
@@ -311,7 +311,9 @@ def _rename(draws: Draws, order: Order) -> Order:
     """Another function of the same contract, with the same arguments."""
     if order.to not in CONTRACTS:
         return _with(order, b"\x12\x34\x56\x78")
-    return _with(order, bytes.fromhex(draws.one(compiled()[CONTRACTS[order.to]].selectors())[2:]) + order.data[4:])
+    return _with(
+        order, bytes.fromhex(draws.one(contracts_by_name()[CONTRACTS[order.to]].selectors())[2:]) + order.data[4:]
+    )
 
 
 def _flip(draws: Draws, order: Order) -> Order:
@@ -350,7 +352,7 @@ def gap(draws: Draws, order: Order) -> Order:
 
 # Of functions with one dynamic argument: its place, and how many words the head has.
 _DYNAMIC = {
-    bytes.fromhex(compiled()[contract].functions[signature]): (place, len(types_of(signature)))
+    bytes.fromhex(contracts_by_name()[contract].functions[signature]): (place, len(types_of(signature)))
     for contract, signature, place in (
         ("Token", "multicall(bytes[])", 0),
         ("Token", "multicall(uint256,bytes[])", 1),

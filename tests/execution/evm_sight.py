@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from custody.chains.evm.family import EVM_NATIVE, coin_of
 from tests.execution.chain import CHAIN_ID, NOW, Change, Outcome
-from tests.execution.contracts import compiled
+from tests.execution.contracts import contracts_by_name
 from tests.execution.evm_world import AGENT, CONTRACTS, NFT, OURS, PERMIT2, SAFE, asset
 from tests.execution.laws import ENDLESS, EVERYTHING, Act, Family, Power, Seen
 
@@ -19,7 +19,7 @@ class Unexplained(AssertionError):
     """A contract changed what the tests do not know."""
 
 
-def seen(outcomes: Sequence[Outcome]) -> Seen:
+def sum_outcomes(outcomes: Sequence[Outcome]) -> Seen:
     """Sum up the effects of several transactions together."""
     held: Counter[tuple[str, str]] = Counter()
     powers: Counter[tuple[str, str]] = Counter()
@@ -49,7 +49,7 @@ def seen(outcomes: Sequence[Outcome]) -> Seen:
 
 def _read(change: Change, held: Counter[tuple[str, str]], powers: Counter[tuple[str, str]]) -> None:
     contract = _text(change.contract)
-    name = compiled()[CONTRACTS[contract]].storage.get(str(change.slot)) if contract in CONTRACTS else None
+    name = contracts_by_name()[CONTRACTS[contract]].storage.get(str(change.slot)) if contract in CONTRACTS else None
     what, by, keys = asset(contract), change.after - change.before, change.keys
     match name, len(keys):
         case (("_balances" | "balanceOf"), _) if contract != NFT:

@@ -6,7 +6,7 @@ from coincurve import PrivateKey
 
 from custody.chains.evm.address import address_of
 from tests.execution.chain import CHAIN_ID, Chain
-from tests.execution.contracts import call, compiled
+from tests.execution.contracts import call, contracts_by_name
 
 # Worthless keys: the chain exists in memory only.
 KEY = PrivateKey(b"\x01" * 32)
@@ -56,7 +56,7 @@ def world() -> Chain:
 
     Router, wallet, vault and Permit2 have allowances of the agent, as they have where agents trade.
     """
-    chain, code = Chain(), compiled()
+    chain, code = Chain(), contracts_by_name()
     us = raw(AGENT)
     made = {address: ([], []) for address in CONTRACTS} | {
         VAULT: (["address"], [TOKEN]),

@@ -30,7 +30,7 @@ class Gone(AssertionError):
     """The text that a fault would change is gone, there twice, or stands deeper: describe it in the code of today."""
 
 
-def copied(to: Path) -> None:
+def copy_project(to: Path) -> None:
     """Copy all that a search needs."""
     for part in ("custody", "signer", "tests/execution"):
         ignored = shutil.ignore_patterns("__pycache__", "node_modules")
@@ -60,7 +60,7 @@ _LISTS = "custody/policies/kinds/contract_allowlist.py"
 _VOUCHED = (
     Change(
         _COVERAGE,
-        "    if covered.recipients or _touches(covered, effect, subject):\n",
+        "    if covered.recipients or USD in covered.assets or _touches(covered, effect, subject):\n",
         "    if effect.call is None and (covered.recipients or _touches(covered, effect, subject)):\n",
     ),
     Change(_COVERAGE, "listed.allows_unread(effect.call)", "listed.permits(effect.call)"),

@@ -77,14 +77,18 @@ class _Asked(msgspec.Struct, frozen=True):
     trusted: frozenset[str]
 
 
-def broken(
+def find_breaches(
     sent: Sequence[Sent], facts: Facts, verdict: Verdict, seen: Seen, family: Family, typed: str | None = None
 ) -> list[str]:
     """Find breaches of law A in a signature; `typed` is the contract of typed data."""
     rules = [rule for rule in sent if rule["enabled"]]
     lists = [rule["config"]["contracts"] for rule in rules if rule["type"] == "contract-allowlist"]
-    asked = _Asked(rules, lists, facts, verdict, seen, family, typed, _trusted(lists, seen.acts, typed))
-    return [why for part in (_sums, _uncovered, _people, _listed, _constrained, _chain) for why in part(asked)]
+    asked = _Asked(rules, lists, facts, verdict, seen, family, typed, _trusted_contracts(lists, seen.acts, typed))
+    return [
+        why
+        for part in (_sums, _find_uncovered, _people, _find_unlisted, _find_unconstrained, _chain)
+        for why in part(asked)
+    ]
 
 
 def milder(before: Verdict, after: Verdict, *, hidden: bool = False) -> bool:
@@ -97,7 +101,7 @@ def milder(before: Verdict, after: Verdict, *, hidden: bool = False) -> bool:
     return RANK[after.decision] < RANK[before.decision]
 
 
-def _taken(asset: str, asked: _Asked) -> int:
+def _sum_taken(asset: str, asked: _Asked) -> int:
     """Sum what of an asset is gone or may be taken, without what was counted before or trusted in so many words.
 
     An allowance counted when it was granted, so a contract that is trusted uses what was counted.
@@ -121,7 +125,7 @@ def _sums(asked: _Asked) -> Iterator[str]:
     """Nothing that a rule names left or may leave beyond what was counted, and what the rule says."""
     for name, config in _limits(asked):
         asset = next((one for one, names in asked.family.names.items() if name in names), name)
-        taken = _taken(asset, asked)
+        taken = _sum_taken(asset, asked)
         if not taken:
             continue
         counted = asked.verdict.charges.get(name, 0)
@@ -134,7 +138,7 @@ def _sums(asked: _Asked) -> Iterator[str]:
                 yield f"{taken} of {name} after {earlier} is above the {field} of {config[field]}"
 
 
-def _uncovered(asked: _Asked) -> Iterator[str]:
+def _find_uncovered(asked: _Asked) -> Iterator[str]:
     """Find what no rule could judge and nobody was asked about, though a limit exists: unless the tenant lets it."""
     named = {name for name, _ in _limits(asked)}
     if not named or asked.facts.uncovered == "allow":
@@ -151,7 +155,7 @@ def _uncovered(asked: _Asked) -> Iterator[str]:
             for kept in _constraints(contracts, act.contract, [act.selector])
             if "maxAmount" in kept
         ]
-        if (taken := _taken(asset, asked)) > sum(bounds):
+        if (taken := _sum_taken(asset, asked)) > sum(bounds):
             yield f"{taken} of {asset}, which no rule names, left or may leave unasked"
 
 
@@ -172,7 +176,7 @@ def _people(asked: _Asked) -> Iterator[str]:
                 yield f"{who} got something, and is {'blocked' if blocks else 'not approved'}"
 
 
-def _listed(asked: _Asked) -> Iterator[str]:
+def _find_unlisted(asked: _Asked) -> Iterator[str]:
     for contracts in asked.lists:
         listed = {(entry["address"], selector) for entry in contracts for selector in entry["selectors"]}
         for act in asked.seen.acts:
@@ -190,7 +194,7 @@ def _constraints(contracts: Sequence[Sent], contract: str, selectors: Sequence[s
     ]
 
 
-def _constrained(asked: _Asked) -> Iterator[str]:
+def _find_unconstrained(asked: _Asked) -> Iterator[str]:
     """Find breaches of constraints: who got tokens of a contract, and how many, where its every call is constrained."""
     seen = asked.seen
     places = {act.contract for act in seen.acts} | ({asked.typed} if asked.typed else set())
@@ -204,9 +208,11 @@ def _constrained(asked: _Asked) -> Iterator[str]:
             if not kept:
                 continue
             got = {who for (who, asset), more in seen.gained.items() if more > 0 and asset.endswith(contract)}
-            yield from _kept(contract, kept, got, {one.who for one in seen.powers if one.asset.endswith(contract)})
+            yield from _find_strangers(
+                contract, kept, got, {one.who for one in seen.powers if one.asset.endswith(contract)}
+            )
             most = [one.get("maxAmount") for one in kept]
-            taken = max((_taken(asset, asked) for asset in seen.lost if asset.endswith(contract)), default=0)
+            taken = max((_sum_taken(asset, asked) for asset in seen.lost if asset.endswith(contract)), default=0)
             if acts and None not in most and taken > sum(map(int, most)):
                 yield f"{taken} of {contract} left or may leave, above the maxAmounts of {most}"
             cap = kept[0].get("maxNativeValueWei")
@@ -214,7 +220,7 @@ def _constrained(asked: _Asked) -> Iterator[str]:
                 yield f"{acts[0].value} wei went along, above the {cap} that an entry allows"
 
 
-def _kept(contract: str, kept: Sequence[Sent], got: set[str], may: set[str]) -> list[str]:
+def _find_strangers(contract: str, kept: Sequence[Sent], got: set[str], may: set[str]) -> list[str]:
     found = []
     for allowed, blocked, who in (
         ("recipientAllowlist", "recipientBlocklist", got),
@@ -229,7 +235,7 @@ def _kept(contract: str, kept: Sequence[Sent], got: set[str], may: set[str]) -> 
     return found
 
 
-def _trusted(lists: Sequence[Sequence[Sent]], acts: Sequence[Act], typed: str | None) -> frozenset[str]:
+def _trusted_contracts(lists: Sequence[Sequence[Sent]], acts: Sequence[Act], typed: str | None) -> frozenset[str]:
     """The contracts of which an entry that was used lets pass what nobody can read."""
     return frozenset(
         entry["address"]

@@ -31,7 +31,7 @@ class Near(msgspec.Struct, frozen=True):
     amounts: Sequence[int] = ()
 
 
-def drawn(draws: Draws, near: Near) -> list[Sent]:
+def draw_rules(draws: Draws, near: Near) -> list[Sent]:
     """One to four rules."""
     kinds = [draws.one((_limit, _limit, _threshold, _addresses, _addresses, _calls, _calls))]
     kinds += [draws.one((_limit, _threshold, _addresses, _calls, _calls, _chains)) for _ in range(draws.below(3))]

@@ -7,7 +7,7 @@ from solders.message import to_bytes_versioned
 from solders.pubkey import Pubkey
 from solders.transaction import VersionedTransaction
 
-from custody.chains.orders import SolanaOrder
+from custody.chains.solana.orders import SolanaOrder
 from custody.kit.errors import Invalid
 from custody.policies.judge import judge
 from custody.policies.types import Facts, Verdict
@@ -32,7 +32,7 @@ from tests.execution.solana_world import (
     WRAPPED,
     Executed,
     Held,
-    associated,
+    associated_account,
     cluster,
 )
 
@@ -40,16 +40,23 @@ COIN = "solana:native"
 _ASSETS = (COIN, *(f"solana:{mint}" for mint in (COIN_MINT, COIN_MINT, COIN_MINT, NEW_MINT, FEE_MINT, WRAPPED)))
 _PEOPLE = tuple(
     str(one)
-    for one in (*PEOPLE, *PEOPLE, *PEOPLE, *AUXILIARY.values(), AGENT, *(associated(who, COIN_MINT) for who in PEOPLE))
+    for one in (
+        *PEOPLE,
+        *PEOPLE,
+        *PEOPLE,
+        *AUXILIARY.values(),
+        AGENT,
+        *(associated_account(who, COIN_MINT) for who in PEOPLE),
+    )
 )
 _CHAINS = (101, 101, 101, 102)
 FAMILY = Family(COIN, {}, (101,))
 
 
-def judged(sent: list[rule_sets.Sent], facts: Facts, order: Order) -> tuple[Verdict, bytes] | None:
+def judge_order(sent: list[rule_sets.Sent], facts: Facts, order: Order) -> tuple[Verdict, bytes] | None:
     """The verdict over an order and its signed bytes, or None if it is refused whatever the rules say."""
     recent = cluster().blockhash
-    encoded = order.encoded(recent if isinstance(recent, Hash) else Hash.default())
+    encoded = order.encode(recent if isinstance(recent, Hash) else Hash.default())
     if encoded is None:
         return None
     us = ours(str(AGENT))
@@ -68,41 +75,43 @@ def judged(sent: list[rule_sets.Sent], facts: Facts, order: Order) -> tuple[Verd
 def case(number: int) -> Case:
     """One case by its number."""
     draws = Draws("solana", number)
-    plain = solana_orders.drawn(draws)
+    plain = solana_orders.draw_order(draws)
     order, more = plain, False
     if draws.chance(35):
         mutate = draws.one(solana_orders.MUTATIONS)
         order, more = mutate(draws, plain), mutate in solana_orders.ADDING
     near = rule_sets.Near(_ASSETS, (*_PEOPLE, order.to), (), _CHAINS, (3_000_000, 10_000_000))
-    sent = rule_sets.drawn(draws, near)
+    sent = rule_sets.draw_rules(draws, near)
     return Case(number, order, plain if more else None, sent, facts_drawn(draws, _ASSETS))
 
 
 def run(case: Case, tally: Tally) -> list[Violation]:
     """Judge, sign, execute, compare; gives what law A or B says against it."""
-    found = judged(case.rules, case.facts, case.order)
+    found = judge_order(case.rules, case.facts, case.order)
     if found is None:
         tally.count("refused without rules")
         return []
     verdict, signed = found
     tally.count(verdict.decision)
     wrong: list[Violation] = []
-    if case.plain is not None and (before := judged(case.rules, case.facts, case.plain)) is not None:
+    if case.plain is not None and (before := judge_order(case.rules, case.facts, case.plain)) is not None:
         tally.count("compared")
         if laws.milder(before[0], verdict, hidden=case.hidden):
             why = f"{before[0].decision} without what was added, {verdict.decision} with it"
             wrong.append(Violation("B", why, case))
     if verdict.decision != "sign":
         return wrong
-    executed = cluster().execute(_sponsored(signed))
-    what = seen(executed)
+    executed = cluster().execute(_sponsor(signed))
+    what = sum_effects(executed)
     tally.count("executed")
     tally.count("succeeded", by=executed.succeeded)
     tally.count("moved", by=not what.nothing)
-    return wrong + [Violation("A", why, case) for why in laws.broken(case.rules, case.facts, verdict, what, FAMILY)]
+    return wrong + [
+        Violation("A", why, case) for why in laws.find_breaches(case.rules, case.facts, verdict, what, FAMILY)
+    ]
 
 
-def _sponsored(signed: bytes) -> bytes:
+def _sponsor(signed: bytes) -> bytes:
     """The transaction with the signature of the sponsor, who pays the fee and signs last."""
     transaction = VersionedTransaction.from_bytes(signed)
     message = transaction.message
@@ -114,7 +123,7 @@ def _sponsored(signed: bytes) -> bytes:
     return bytes(VersionedTransaction.populate(message, signatures))
 
 
-def seen(executed: Executed) -> Seen:
+def sum_effects(executed: Executed) -> Seen:
     """Sum up a transaction's effects on the agent, over the accounts by who owns them then."""
     held: Counter[tuple[str, str]] = Counter()
     where: defaultdict[str, set[str]] = defaultdict(set)

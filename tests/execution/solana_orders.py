@@ -30,7 +30,7 @@ from tests.execution.solana_world import (
     SPONSOR,
     SYSTEM,
     WRAPPED,
-    associated,
+    associated_account,
 )
 
 _AMOUNTS = (0, 1, 5, 5, 8, 50, 100, 2_000, 2**40)
@@ -40,8 +40,8 @@ _ADDRESSES = (
     *PEOPLE,
     AGENT,
     *AUXILIARY.values(),
-    *(associated(who, COIN_MINT) for who in (*PEOPLE, AGENT)),
-    associated(BLOCKED, WRAPPED),
+    *(associated_account(who, COIN_MINT) for who in (*PEOPLE, AGENT)),
+    associated_account(BLOCKED, WRAPPED),
 )
 
 
@@ -61,7 +61,7 @@ class Order(msgspec.Struct, frozen=True):
         )
         return f"to {self.to}, value {self.value}, sponsored {self.sponsored}:\n    " + "\n    ".join(lines)
 
-    def encoded(self, blockhash: Hash) -> str | None:
+    def encode(self, blockhash: Hash) -> str | None:
         """The transaction in base64, without our signature; None if it cannot be written."""
         payer = SPONSOR if self.sponsored else AGENT
         try:
@@ -83,7 +83,7 @@ def _figure(number: int) -> bytes:
     return number.to_bytes(8, "little")
 
 
-def drawn(draws: Draws) -> Order:
+def draw_order(draws: Draws) -> Order:
     """One order; it declares whom it pays, in one of the ways in which callers may."""
     instructions: list[Instruction] = []
     named: list[Pubkey] = []
@@ -114,7 +114,7 @@ def _pay(draws: Draws) -> _Part:
 def _destination(draws: Draws, mint: Pubkey) -> tuple[Pubkey, Pubkey]:
     """A token account, and whom a caller would name for it."""
     owner = draws.one((*PEOPLE, *PEOPLE, AGENT))
-    account = associated(owner, mint)
+    account = associated_account(owner, mint)
     if mint == COIN_MINT and draws.chance(15):
         owner, account = draws.one(list(AUXILIARY.items()))
     return account, owner if draws.chance(60) else account
@@ -123,41 +123,50 @@ def _destination(draws: Draws, mint: Pubkey) -> tuple[Pubkey, Pubkey]:
 def _transfer(draws: Draws) -> _Part:
     mint = draws.one(_MINTS)
     account, to = _destination(draws, mint)
-    made = [_checked(mint, account, draws.one(_AMOUNTS), with_fee=draws.chance(60))]
+    made = [_transfer_checked(mint, account, draws.one(_AMOUNTS), with_fee=draws.chance(60))]
     if draws.chance(35):
         owner = draws.one(PEOPLE)
-        account, to = associated(owner, mint), owner
-        made = [_created(draws, owner, mint), _checked(mint, account, draws.one(_AMOUNTS), with_fee=draws.chance(60))]
+        account, to = associated_account(owner, mint), owner
+        made = [
+            _create_account(draws, owner, mint),
+            _transfer_checked(mint, account, draws.one(_AMOUNTS), with_fee=draws.chance(60)),
+        ]
     return made, to
 
 
-def paid(mint: Pubkey, owner: Pubkey, amount: int) -> Instruction:
+def pay(mint: Pubkey, owner: Pubkey, amount: int) -> Instruction:
     """A transfer to an owner's associated account."""
-    return _checked(mint, associated(owner, mint), amount)
+    return _transfer_checked(mint, associated_account(owner, mint), amount)
 
 
-def _checked(mint: Pubkey, account: Pubkey, amount: int, *, with_fee: bool = False) -> Instruction:
+def _transfer_checked(mint: Pubkey, account: Pubkey, amount: int, *, with_fee: bool = False) -> Instruction:
     decimals = bytes((9 if mint == WRAPPED else 2,))
     data = b"\x0c" + _figure(amount) + decimals
     if mint == FEE_MINT and with_fee:
         data = b"\x1a\x01" + _figure(amount) + decimals + _figure(min(3, -(-amount // 10)))
-    accounts = [_meta(associated(AGENT, mint), "w"), _meta(mint), _meta(account, "w"), _meta(AGENT, "s")]
+    accounts = [_meta(associated_account(AGENT, mint), "w"), _meta(mint), _meta(account, "w"), _meta(AGENT, "s")]
     return Instruction(PROGRAM[mint], data, accounts)
 
 
-def _created(draws: Draws, owner: Pubkey, mint: Pubkey) -> Instruction:
-    accounts = [_meta(AGENT, "sw"), _meta(associated(owner, mint), "w"), _meta(owner), _meta(mint), _meta(SYSTEM)]
+def _create_account(draws: Draws, owner: Pubkey, mint: Pubkey) -> Instruction:
+    accounts = [
+        _meta(AGENT, "sw"),
+        _meta(associated_account(owner, mint), "w"),
+        _meta(owner),
+        _meta(mint),
+        _meta(SYSTEM),
+    ]
     return Instruction(ASSOCIATED, draws.one((b"\1", b"\1", b"\0", b"")), [*accounts, _meta(PROGRAM[mint])])
 
 
 def _create(draws: Draws) -> _Part:
     owner = draws.one((AGENT, AGENT, SHOP))
-    return [_created(draws, owner, draws.one(_MINTS))], owner
+    return [_create_account(draws, owner, draws.one(_MINTS))], owner
 
 
 def _own(draws: Draws, tag: bytes, *more: Pubkey) -> Instruction:
     mint = draws.one(_MINTS)
-    account = AUXILIARY[AGENT] if mint == COIN_MINT and draws.chance(40) else associated(AGENT, mint)
+    account = AUXILIARY[AGENT] if mint == COIN_MINT and draws.chance(40) else associated_account(AGENT, mint)
     return Instruction(PROGRAM[mint], tag, [_meta(account, "w"), *(_meta(one, "w") for one in more), _meta(AGENT, "s")])
 
 
@@ -172,9 +181,9 @@ def _grant(draws: Draws) -> _Part:
         case 1:
             return [_own(draws, kind)], who
         case 2:
-            return [_own(draws, b"\x03" + amount, associated(who, COIN_MINT))], who
+            return [_own(draws, b"\x03" + amount, associated_account(who, COIN_MINT))], who
     mint = draws.one(_MINTS)
-    accounts = [_meta(associated(AGENT, mint), "w"), _meta(mint, "w"), _meta(AGENT, "s")]
+    accounts = [_meta(associated_account(AGENT, mint), "w"), _meta(mint, "w"), _meta(AGENT, "s")]
     return [Instruction(PROGRAM[mint], b"\x08" + amount, accounts)], AGENT
 
 
@@ -185,12 +194,12 @@ def _tidy(draws: Draws) -> _Part:
         case 2:
             receiver = draws.one((AGENT, AGENT, *PEOPLE))
             return [_own(draws, b"\x09", receiver)], receiver
-    return [Instruction(CLASSIC, b"\x11", [_meta(associated(AGENT, WRAPPED), "w")])], AGENT
+    return [Instruction(CLASSIC, b"\x11", [_meta(associated_account(AGENT, WRAPPED), "w")])], AGENT
 
 
 def _wrap(draws: Draws) -> _Part:
     owner = draws.one((AGENT, AGENT, BLOCKED))
-    account = associated(owner, WRAPPED)
+    account = associated_account(owner, WRAPPED)
     data = b"\2\0\0\0" + _figure(draws.one((5, 50, 5_000_000)))
     made = [Instruction(SYSTEM, data, [_meta(AGENT, "sw"), _meta(account, "w")])]
     return [*made, Instruction(CLASSIC, b"\x11", [_meta(account, "w")])], draws.one((owner, account))
@@ -229,7 +238,7 @@ _BESIDE: tuple[Callable[[Draws], Instruction], ...] = (_memo, _budget)
 def _each(
     change: Callable[[Draws, bytes, list[AccountMeta]], tuple[bytes, list[AccountMeta]]],
 ) -> Callable[[Draws, Order], Order]:
-    def changed(draws: Draws, order: Order) -> Order:
+    def change_one(draws: Draws, order: Order) -> Order:
         at = draws.below(len(order.instructions))
         one = order.instructions[at]
         data, accounts = change(draws, bytes(one.data), list(one.accounts))
@@ -238,26 +247,26 @@ def _each(
             order, instructions=(*order.instructions[:at], made, *order.instructions[at + 1 :])
         )
 
-    return changed
+    return change_one
 
 
 append = _each(lambda draws, data, accounts: (data + draws.one((b"\0", b"\1", bytes(8))), accounts))
 cut = _each(lambda draws, data, accounts: (data[: -1 - draws.below(3)], accounts))
 refer = _each(lambda draws, data, accounts: (data, [*accounts, _meta(draws.one(_ADDRESSES), draws.one(("", "", "w")))]))
-flip = _each(lambda draws, data, accounts: (_flipped(draws, data), accounts))
+flip = _each(lambda draws, data, accounts: (_flip(draws, data), accounts))
 retag = _each(lambda draws, data, accounts: (bytes((draws.below(40),)) + data[1:], accounts))
-redirect = _each(lambda draws, data, accounts: (data, _replaced(draws, accounts)))
-swap = _each(lambda draws, data, accounts: (data, _swapped(draws, accounts)))
+redirect = _each(lambda draws, data, accounts: (data, _replace(draws, accounts)))
+swap = _each(lambda draws, data, accounts: (data, _swap(draws, accounts)))
 
 
-def _flipped(draws: Draws, data: bytes) -> bytes:
+def _flip(draws: Draws, data: bytes) -> bytes:
     if not data:
         return data
     at = draws.below(len(data))
     return data[:at] + bytes((data[at] ^ (1 << draws.below(8)),)) + data[at + 1 :]
 
 
-def _replaced(draws: Draws, accounts: list[AccountMeta]) -> list[AccountMeta]:
+def _replace(draws: Draws, accounts: list[AccountMeta]) -> list[AccountMeta]:
     if not accounts:
         return accounts
     at = draws.below(len(accounts))
@@ -265,7 +274,7 @@ def _replaced(draws: Draws, accounts: list[AccountMeta]) -> list[AccountMeta]:
     return [*accounts[:at], other, *accounts[at + 1 :]]
 
 
-def _swapped(draws: Draws, accounts: list[AccountMeta]) -> list[AccountMeta]:
+def _swap(draws: Draws, accounts: list[AccountMeta]) -> list[AccountMeta]:
     if len(accounts) < 2:
         return accounts
     at = draws.below(len(accounts) - 1)

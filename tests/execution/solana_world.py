@@ -40,13 +40,13 @@ PROGRAM = {COIN_MINT: CLASSIC, NEW_MINT: EXTENDED, FEE_MINT: EXTENDED, WRAPPED: 
 AUXILIARY = {owner: _key(f"an account of {owner}").pubkey() for owner in (AGENT, BLOCKED, STRANGER)}
 
 
-def associated(owner: Pubkey, mint: Pubkey) -> Pubkey:
+def associated_account(owner: Pubkey, mint: Pubkey) -> Pubkey:
     """The one account of an owner and a mint that anybody can derive."""
     return get_associated_token_address(owner, mint, PROGRAM[mint])
 
 
 # Whose the accounts are, also before they exist: their owners may make them, and then have what lies there.
-HOLDERS = {associated(owner, mint): owner for owner in (AGENT, SPONSOR, *PEOPLE) for mint in PROGRAM}
+HOLDERS = {associated_account(owner, mint): owner for owner in (AGENT, SPONSOR, *PEOPLE) for mint in PROGRAM}
 
 
 class Held(msgspec.Struct, frozen=True):
@@ -81,7 +81,7 @@ class Cluster:
         for mint in PROGRAM:
             for owner in (AGENT, STRANGER, BLOCKED):
                 delegate = STRANGER if (owner, mint) == (AGENT, COIN_MINT) else None
-                self._hold(associated(owner, mint), owner, mint, delegate)
+                self._hold(associated_account(owner, mint), owner, mint, delegate)
         for owner, address in AUXILIARY.items():
             self._hold(address, owner, COIN_MINT, None)
 
@@ -95,17 +95,17 @@ class Cluster:
         transaction = VersionedTransaction.from_bytes(raw)
         keys = list(transaction.message.account_keys)
         kept = {key: self._svm.get_account(key) for key in keys}
-        before = {key: self._held(key, account) for key, account in kept.items() if account}
+        before = {key: self._holding(key, account) for key, account in kept.items() if account}
         try:
             outcome = self._svm.send_transaction(transaction)
-            after = {key: self._held(key, account) for key in keys if (account := self._svm.get_account(key))}
+            after = {key: self._holding(key, account) for key in keys if (account := self._svm.get_account(key))}
         finally:
             for key, account in kept.items():
                 if account is None or not account.executable:
                     self._svm.set_account(key, account or Account(0, b"", SYSTEM))
         return Executed(not isinstance(outcome, FailedTransactionMetadata), before, after)
 
-    def _held(self, key: Pubkey, account: Account) -> Held:
+    def _holding(self, key: Pubkey, account: Account) -> Held:
         if (
             account.owner not in (CLASSIC, EXTENDED)
             or len(account.data) < _BASE

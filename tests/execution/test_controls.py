@@ -8,22 +8,24 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.execution.faults import FAULTS, Change, Fault, Gone, copied, put_back
+from tests.execution.faults import FAULTS, Change, Fault, Gone, copy_project, put_back
 from tests.execution.search import Found
+
+KNOWN_SEED = 27
 
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the package as it is."""
     root = tmp_path_factory.mktemp("package")
-    copied(root)
+    copy_project(root)
     return root
 
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_that_was_mended_is_found_again(name: str, tmp_path: Path) -> None:
     fault = FAULTS[name]
-    copied(tmp_path)
+    copy_project(tmp_path)
     put_back(fault, tmp_path)
 
     found = _search(tmp_path, fault.kind, fault.within)
@@ -52,7 +54,7 @@ def test_a_fault_whose_text_stands_deeper_is_told(copy: Path) -> None:
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_still_has_its_text(name: str, tmp_path: Path) -> None:
     # Says in a second, beside every change, what the search would say after minutes.
-    copied(tmp_path)
+    copy_project(tmp_path)
     put_back(FAULTS[name], tmp_path)
 
 
@@ -61,7 +63,8 @@ def _search(root: Path, kind: str, most: int) -> Found:
     run = subprocess.run(
         command,
         cwd=root,
-        env=os.environ | {"PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1"},
+        # The cases that are known to find each fault, also in a run whose order is drawn.
+        env=os.environ | {"PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1", "TEST_SEED": str(KNOWN_SEED)},
         capture_output=True,
         text=True,
         check=False,

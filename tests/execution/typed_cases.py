@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from custody.chains.evm.address import keccak256 as keccak
-from custody.chains.orders import TypedDataField, TypedDataOrder
+from custody.chains.evm.typed_order import TypedDataField, TypedDataOrder
 from custody.kit.errors import Invalid
 from custody.policies.judge import judge
 from custody.policies.types import Facts, Verdict
@@ -18,7 +18,7 @@ from tests.execution.contracts import call
 from tests.execution.draws import Draws
 from tests.execution.evm_cases import ASSETS, CHAINS, facts_drawn, inputs, ours
 from tests.execution.evm_orders import Order
-from tests.execution.evm_sight import FAMILY, seen
+from tests.execution.evm_sight import FAMILY, sum_outcomes
 from tests.execution.evm_world import (
     AGENT,
     CONTRACTS,
@@ -66,7 +66,7 @@ def _document(contract: str, domain: dict[str, Any], spelled: str, value: dict[s
     return TypedDataOrder(whole, types, spelled.split("(", maxsplit=1)[0], value)
 
 
-def drawn(draws: Draws) -> Document:
+def draw_document(draws: Draws) -> Document:
     """One document."""
     return draws.one(
         (_permit, _dai, _authorization, _authorization, _permit2, _permit2, _transfer, _transfer, _safe, _safe)
@@ -188,7 +188,7 @@ def _transfer(draws: Draws) -> Document:
 
 def _safe(draws: Draws) -> Document:
     """A transaction of the agent's Safe, which anybody may bring to it."""
-    inner = draws.one((evm_orders.drawn(draws, depth=1), Order(draws.one(PEOPLE), draws.one((0, 5)), b"")))
+    inner = draws.one((evm_orders.draw_order(draws, depth=1), Order(draws.one(PEOPLE), draws.one((0, 5)), b"")))
     spelled = (
         "SafeTx(address to,uint256 value,bytes data,uint8 operation,uint256 safeTxGas,uint256 baseGas,"
         "uint256 gasPrice,address gasToken,address refundReceiver,uint256 nonce)"
@@ -216,7 +216,7 @@ def _safe(draws: Draws) -> Document:
 # ---- what can be done to a document
 
 
-def _mutated(draws: Draws, document: Document) -> Document:
+def _mutate(draws: Draws, document: Document) -> Document:
     body = document.body
     match draws.below(4):
         case 0:
@@ -238,7 +238,7 @@ def _mutated(draws: Draws, document: Document) -> Document:
     return msgspec.structs.replace(document, body=changed)
 
 
-def judged(sent: list[rule_sets.Sent], facts: Facts, document: Document) -> tuple[Verdict, bytes] | None:
+def judge_document(sent: list[rule_sets.Sent], facts: Facts, document: Document) -> tuple[Verdict, bytes] | None:
     """The verdict over a document and its signature, or None if it is wrong by itself."""
     try:
         draft = TYPED_DATA.check(document.body, inputs())
@@ -255,19 +255,19 @@ def judged(sent: list[rule_sets.Sent], facts: Facts, document: Document) -> tupl
 def case(number: int) -> Case:
     """One case by its number."""
     draws = Draws("typed", number)
-    plain = drawn(draws)
-    document = _mutated(draws, plain) if draws.chance(25) else plain
+    plain = draw_document(draws)
+    document = _mutate(draws, plain) if draws.chance(25) else plain
     selectors = ("0xa9059cbb", "0x095ea7b3", "0xd505accf", "0xe3ee160e", "0x87517c45", "0x36c78516", "0x6a761202")
     calls = [(document.contract, selector) for selector in draws.some(selectors, 4)]
     people = (*PEOPLE, *PEOPLE, *PEOPLE, document.contract, ROUTER, TOKEN)
     assets = (*document.assets, *((asset(TOKEN),) * 2), *ASSETS)
-    sent = rule_sets.drawn(draws, rule_sets.Near(assets, people, calls, CHAINS))
+    sent = rule_sets.draw_rules(draws, rule_sets.Near(assets, people, calls, CHAINS))
     return Case(number, document, None, sent, facts_drawn(draws, ASSETS))
 
 
 def run(case: Case, tally: Tally) -> list[Violation]:
     """Judge, sign, let others use it, compare."""
-    found = judged(case.rules, case.facts, case.order)
+    found = judge_document(case.rules, case.facts, case.order)
     if found is None:
         tally.count("wrong by itself")
         return []
@@ -277,14 +277,14 @@ def run(case: Case, tally: Tally) -> list[Violation]:
         return []
     chain = world()
     with chain.case():
-        outcome = _used(chain, case.order, signature)
-        what = seen([outcome])
+        outcome = _use(chain, case.order, signature)
+        what = sum_outcomes([outcome])
     tally.count("executed")
     tally.count("succeeded", by=outcome.succeeded)
     tally.count("moved", by=not what.nothing)
-    found_wrong = laws.broken(case.rules, case.facts, verdict, what, FAMILY, typed=case.order.contract)
+    found_wrong = laws.find_breaches(case.rules, case.facts, verdict, what, FAMILY, typed=case.order.contract)
     return [Violation("A", why, case) for why in found_wrong]
 
 
-def _used(chain: Chain, document: Document, signature: bytes) -> Outcome:
+def _use(chain: Chain, document: Document, signature: bytes) -> Outcome:
     return chain.act(*(raw(one) if isinstance(one, str) else one for one in document.use(signature)))

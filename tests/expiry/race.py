@@ -31,16 +31,16 @@ class Raced(msgspec.Struct, frozen=True):
 
 async def race(service: Service, tenant: Tenant, owner: asyncpg.Connection, items: int, *, seed: int) -> Raced:
     """So many items, each approved, denied and expired at once."""
-    approvals = _queued(tenant, items)
+    approvals = _queue(tenant, items)
     acts = [(way, approval) for approval in approvals for way in ACTS]
     random.Random(seed).shuffle(acts)
     # An item that is not due yet when it is asked for is asked for again at the end, as a scheduler would.
     last = [("expire", approval) for approval in approvals]
-    successes = await _done(service, tenant, acts, last)
-    return Raced(*await judged(owner, tenant, approvals, successes))
+    successes = await _do(service, tenant, acts, last)
+    return Raced(*await judge(owner, tenant, approvals, successes))
 
 
-async def _done(service: Service, tenant: Tenant, *rounds: Sequence[tuple[str, str]]) -> dict[str, int]:
+async def _do(service: Service, tenant: Tenant, *rounds: Sequence[tuple[str, str]]) -> dict[str, int]:
     """Do everything of a round at once; how many decisions over each item were answered with success."""
     signer, gate, successes = SignerClient(str(service.socket), "scheduler"), asyncio.Semaphore(AT_ONCE), Counter()
 
@@ -67,7 +67,7 @@ async def _done(service: Service, tenant: Tenant, *rounds: Sequence[tuple[str, s
     return successes
 
 
-async def judged(
+async def judge(
     owner: asyncpg.Connection, tenant: Tenant, approvals: Sequence[str], successes: dict[str, int]
 ) -> tuple[Counter[str], int, list[str]]:
     """Each item must have one outcome, and everything that tells of it must tell the same."""
@@ -82,7 +82,7 @@ async def judged(
     return outcomes, sum(successes.values()), problems
 
 
-def _queued(tenant: Tenant, items: int) -> list[str]:
+def _queue(tenant: Tenant, items: int) -> list[str]:
     agents = [tenant.agent(rule("auto-approve-threshold", threshold="0")) for _ in range(AGENTS)]
     answers = [agents[number % AGENTS].sign(value=number + 1) for number in range(items)]
     assert {answer.status_code for answer in answers} == {202}

@@ -35,6 +35,10 @@ _FORMER = (
     "INSERT INTO identity_sealed (tenant_id, owner_kind, owner, purpose, key_version, blob, ends_at) "
     f"VALUES ('t', 'webhook', '{ENDPOINT}', gen_random_uuid()::text, 1, '', {{}})"
 )
+_CHANNEL = (
+    "INSERT INTO notification_channels (tenant_id, id, kind, host, last_four, detail, after_minutes, deleted_at) "
+    "VALUES ('t', gen_random_uuid(), 'slack', 'h', '', 'words', 0, {}) RETURNING id"
+)
 _KEY = (
     "INSERT INTO signing_keys (tenant_id, id, prefix, mac, created_at, retires_at, revoked_at) "
     "VALUES ('t', gen_random_uuid(), 'p', '', '2020-01-01', {}) RETURNING id"
@@ -76,6 +80,10 @@ _EXCHANGE_CODE = (
     "INSERT INTO exchange_codes (code_hash, document, mac, expires_at) "
     "VALUES (uuid_send(gen_random_uuid()), '{}', '', $1)"
 )
+_SET_SPEND = (
+    "WITH s AS (INSERT INTO policy_sets VALUES ('t', gen_random_uuid()::text, 's', 1, '[]', '', now(), now()) "
+    "RETURNING id) INSERT INTO set_spend SELECT 't', id, 'usd', $1, 1 FROM s"
+)
 _BUCKET = "INSERT INTO {} VALUES ('t', 'a', gen_random_uuid(), {})"
 
 
@@ -102,6 +110,21 @@ LINES = (
     ),
     Line("deleted endpoints", _ENDPOINT.format("$1"), MONTH),
     Line("former secrets of webhooks", _FORMER.format("$1"), NOW),
+    Line(
+        "notices",
+        _with(
+            _CHANNEL.format("NULL"),
+            "INSERT INTO notices (tenant_id, channel_id, kind, max_attempts, created_at) "
+            "SELECT 't', id, 'slack', 1, $1 FROM owner",
+        ),
+        MONTH,
+    ),
+    Line(
+        "targets of deleted channels",
+        _SEALED.format(_CHANNEL.format("$1"), "identity_sealed", "channel"),
+        timedelta(hours=1),
+    ),
+    Line("deleted channels", _CHANNEL.format("$1"), MONTH),
     Line("idempotency keys", _IDEMPOTENCY, NOW),
     Line("sign-in nonces", "INSERT INTO sign_in_nonces VALUES (uuid_send(gen_random_uuid()), $1)", NOW),
     Line("sign-in codes", "INSERT INTO sign_in_codes VALUES ('email', gen_random_uuid()::text, '', 0, $1)", NOW),
@@ -130,10 +153,22 @@ LINES = (
         "VALUES (uuid_send(gen_random_uuid()), gen_random_uuid()::text, 't', '', $1, $1)",
         timedelta(hours=1),
     ),
+    Line(
+        "charges of calls",
+        "INSERT INTO call_charges (tenant_id, id, agent_id, incarnation, route_id, micro_usd, hour) "
+        f"VALUES ('t', gen_random_uuid(), 'a', '{USER}', '{USER}', 1, $1)",
+        timedelta(days=2),
+    ),
     Line("sign-ins under way", _SIGN_IN, NOW),
     Line("exchange codes", _EXCHANGE_CODE, timedelta(minutes=15)),
     Line(
         "seen SAML assertions", "INSERT INTO saml_assertions_seen VALUES ('t', uuid_send(gen_random_uuid()), $1)", NOW
+    ),
+    Line(
+        "former SAML keys",
+        "INSERT INTO saml_keys (tenant_id, id, certificate, created_at, ends_at) "
+        "VALUES ('t', gen_random_uuid(), '', '2020-01-01', $1)",
+        NOW,
     ),
     Line(
         "ended invitations",
@@ -169,6 +204,7 @@ LINES = (
     Line("deleted secrets", _SECRET.format("NULL, $1"), MONTH),
     Line("event marks", "INSERT INTO event_marks VALUES ('t', 'a', gen_random_uuid()::text, $1)", timedelta(days=8)),
     Line("spend", _BUCKET.format("spend", "'evm:native', $1, 1"), timedelta(days=8)),
+    Line("spend of policy sets", _SET_SPEND, timedelta(days=8)),
     Line("rate", _BUCKET.format("rate", "'hour', $1, 1"), timedelta(days=8)),
 )
 
@@ -213,7 +249,7 @@ KEPT = {
 }
 
 
-async def counted(owner: asyncpg.Connection) -> dict[str, int]:
+async def count_rows(owner: asyncpg.Connection) -> dict[str, int]:
     """Count the rows of each table."""
     tables = await owner.fetch(
         "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'"

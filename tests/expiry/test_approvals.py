@@ -6,11 +6,11 @@ import asyncpg
 import msgspec
 import pytest
 
-from tests.expiry.race import judged, race
+from tests.expiry.race import judge, race
 from tests.fixtures.callers import ADDRESS, Agent, Tenant, rule
 from tests.fixtures.eventually import eventually
 from tests.fixtures.server import Service
-from tests.fixtures.signer_socket import greeted
+from tests.fixtures.signer_socket import greet
 
 DUE = "UPDATE approvals SET expires_at = service_now() - interval '1 ms' WHERE id = $1"
 EVENTS = (
@@ -25,7 +25,7 @@ def cautious(tenant: Tenant) -> Agent:
     return tenant.agent(rule("auto-approve-threshold", threshold="0"))
 
 
-def queued(agent: Agent) -> dict[str, Any]:
+def queue_order(agent: Agent) -> dict[str, Any]:
     answer = agent.sign(value=5)
     assert answer.status_code == 202, answer.text
     return answer.json()["data"]
@@ -38,7 +38,7 @@ def item(tenant: Tenant, approval: str) -> dict[str, Any]:
 async def test_an_undecided_approval_is_rejected_and_announced(
     tenant: Tenant, cautious: Agent, owner: asyncpg.Connection
 ) -> None:
-    late, young = queued(cautious), queued(cautious)
+    late, young = queue_order(cautious), queue_order(cautious)
 
     await owner.execute(DUE, late["approvalId"])
     shown = eventually(lambda: item(tenant, late["approvalId"]), lambda one: one["txStatus"] == "rejected")
@@ -75,11 +75,11 @@ async def test_an_undecided_approval_is_rejected_and_announced(
 
 
 def test_zero_seconds_mean_that_an_item_waits_for_ever(tenant: Tenant, cautious: Agent) -> None:
-    with_end = item(tenant, queued(cautious)["approvalId"])
+    with_end = item(tenant, queue_order(cautious)["approvalId"])
     config = tenant.ok("GET", f"/tenants/{tenant.id}/config")
     tenant.ok("PUT", f"/tenants/{tenant.id}/config", config | {"approvalConfig": {"autoExpireSeconds": 0}})
 
-    without = item(tenant, queued(cautious)["approvalId"])
+    without = item(tenant, queue_order(cautious)["approvalId"])
 
     assert (with_end["expiresAt"] is None, without["expiresAt"]) == (False, None)
 
@@ -87,16 +87,16 @@ def test_zero_seconds_mean_that_an_item_waits_for_ever(tenant: Tenant, cautious:
 async def test_the_signer_takes_nobodys_word_for_the_time(
     service: Service, tenant: Tenant, cautious: Agent, owner: asyncpg.Connection
 ) -> None:
-    young, stranger = queued(cautious)["approvalId"], "00000000-0000-4000-8000-000000000000"
+    young, stranger = queue_order(cautious)["approvalId"], "00000000-0000-4000-8000-000000000000"
 
-    with greeted(service, "scheduler") as wire:
+    with greet(service, "scheduler") as wire:
         told = [
             wire.ask("Expire", {"tenant": tenant_id, "approval": approval})["data"]["result"]
             for tenant_id, approval in ((tenant.id, young), (tenant.id, stranger), ("nobody", young))
         ]
         await owner.execute(DUE, young)
         told += [wire.ask("Expire", {"tenant": tenant.id, "approval": young})["data"]["result"] for _ in range(2)]
-    with greeted(service) as wire:
+    with greet(service) as wire:
         refused = wire.ask("Expire", {"tenant": tenant.id, "approval": young})
 
     assert told[:3] == ["unchanged"] * 3
@@ -121,7 +121,7 @@ async def test_of_approve_deny_and_expire_at_once_exactly_one_happens(
 async def test_two_outcomes_of_one_item_would_be_noticed(
     tenant: Tenant, cautious: Agent, owner: asyncpg.Connection
 ) -> None:
-    approval = queued(cautious)["approvalId"]
+    approval = queue_order(cautious)["approvalId"]
     tenant.ok("POST", f"/approvals/{approval}/deny", {})
     # As if the end of time did not look whether somebody had decided.
     await owner.execute(
@@ -134,6 +134,6 @@ async def test_two_outcomes_of_one_item_would_be_noticed(
     )
     eventually(lambda: item(tenant, approval)["txStatus"], "rejected")
 
-    _, _, problems = await judged(owner, tenant, [approval], {approval: 1})
+    _, _, problems = await judge(owner, tenant, [approval], {approval: 1})
 
     assert len(problems) == 2, problems

@@ -7,7 +7,7 @@ import pytest
 
 from ops import places
 from tests.fixtures.callers import Agent, Tenant, new_tenant, rule
-from tests.fixtures.deployments import database_apart, deployed, owner_of
+from tests.fixtures.deployments import database_apart, deploy, owner_of
 from tests.fixtures.postgres import Database
 from tests.fixtures.server import Service
 
@@ -26,7 +26,7 @@ EDGE = "date_trunc('minute', service_now() - interval '1 hour') + interval '30 s
 def ahead(postgres_home: places.Home, worker_id: str) -> Iterator[Service]:
     """A service whose database has a clock of its own."""
     database = database_apart(postgres_home, f"{worker_id}_clock")
-    with deployed(database) as service:
+    with deploy(database) as service:
         yield service
 
 
@@ -41,19 +41,19 @@ async def later(database: Database, interval: str) -> None:
         await owner.execute(CLOCK.format(interval))
 
 
-async def stopped(database: Database, at: datetime) -> None:
+async def stop_clock(database: Database, at: datetime) -> None:
     async with owner_of(database) as owner:
         await owner.execute(STOPPED.format(at.isoformat()))
 
 
-def queued(agent: Agent) -> str:
+def queue_order(agent: Agent) -> str:
     answer = agent.sign(value=5)
     assert answer.status_code == 202, answer.text
     approval: str = answer.json()["data"]["approvalId"]
     return approval
 
 
-def approved(tenant: Tenant, approval: str) -> int:
+def approve(tenant: Tenant, approval: str) -> int:
     return tenant.post(f"/approvals/{approval}/approve", json={}).status_code
 
 
@@ -65,30 +65,30 @@ def slow(apart: Tenant) -> Agent:
 
 async def test_an_order_that_left_the_window_is_not_taken_off_it(ahead: Service, apart: Tenant, slow: Agent) -> None:
     await later(ahead.database, "0 s")
-    old = queued(slow)
+    old = queue_order(slow)
     await later(ahead.database, "2 hours")
-    queued(slow)
+    queue_order(slow)
 
-    assert approved(apart, old) == 403
+    assert approve(apart, old) == 403
 
 
 async def test_an_order_at_the_edge_of_the_window_does_not_count_against_itself(
     ahead: Service, apart: Tenant, slow: Agent
 ) -> None:
     await later(ahead.database, "0 s")
-    approval = queued(slow)
+    approval = queue_order(slow)
     async with owner_of(ahead.database) as owner:
         await owner.execute(f"UPDATE approvals SET requested_at = {EDGE} WHERE id = $1", approval)
         await owner.execute(
             f"UPDATE rate SET bucket = date_trunc('minute', {EDGE}) WHERE grain = 'minute' AND tenant_id = $1", apart.id
         )
 
-    assert approved(apart, approval) == 200
+    assert approve(apart, approval) == 200
 
 
 async def test_a_denial_bears_the_time_of_the_database(ahead: Service, apart: Tenant, slow: Agent) -> None:
     await later(ahead.database, "3 days")
-    approval = queued(slow)
+    approval = queue_order(slow)
 
     denied = apart.ok("POST", f"/approvals/{approval}/deny", {})
 
@@ -110,15 +110,15 @@ async def test_a_full_rate_says_when_a_place_is_free_and_an_obedient_retry_passe
 ) -> None:
     agent = apart.agent(rule("rate-limit", **config))
     first = datetime.now(UTC).replace(minute=9, second=25, microsecond=0) + timedelta(hours=1)
-    await stopped(ahead.database, first)
+    await stop_clock(ahead.database, first)
     assert agent.sign().status_code == 200
-    await stopped(ahead.database, first + gap)
+    await stop_clock(ahead.database, first + gap)
     assert agent.sign().status_code == 200
 
     refused = agent.sign(key="the same key")
-    await stopped(ahead.database, first + gap + wait - timedelta(seconds=1))
+    await stop_clock(ahead.database, first + gap + wait - timedelta(seconds=1))
     early = agent.sign(key="the same key")
-    await stopped(ahead.database, first + gap + wait)
+    await stop_clock(ahead.database, first + gap + wait)
     late = agent.sign(key="the same key")
 
     assert (refused.status_code, refused.json()["data"]["code"]) == (429, "policy_rate_limited")

@@ -8,19 +8,19 @@ from pathlib import Path
 import asyncpg
 import pytest
 
+from custody.chains.chains_file import load
 from custody.chains.rpc import Rpc
-from custody.chains.table import load
 from custody.kit.db import open_pool
 from custody.ports import Ports
 from custody.protocol.client import SignerClient
 from ops import places
 from scheduler.expiry.retain import NotAllDeleted, retain
-from tests.expiry.rows import GROUND, KEPT, LINES, Line, counted
+from tests.expiry.rows import GROUND, KEPT, LINES, Line, count_rows
 from tests.fixtures.callers import Tenant
 from tests.fixtures.deployments import database_apart, owner_of
 from tests.fixtures.postgres import Database
 
-PAGE = Path(__file__).parents[2] / "docs/after-the-answer.md"
+PAGE = Path(__file__).parents[2] / "docs/database.md"
 MOMENT = datetime(2026, 1, 1, tzinfo=UTC)
 _CLOCK = (
     "CREATE OR REPLACE FUNCTION service_now() RETURNS timestamptz LANGUAGE sql VOLATILE AS $$SELECT '{}'::timestamptz$$"
@@ -34,7 +34,7 @@ def apart(postgres_home: places.Home, worker_id: str) -> Database:
 
 
 @pytest.fixture
-async def aged(apart: Database) -> AsyncIterator[asyncpg.Connection]:
+async def old_ground(apart: Database) -> AsyncIterator[asyncpg.Connection]:
     """Its owner, in a transaction of which nothing stays, on a ground for rows."""
     async with owner_of(apart) as connection:
         within = connection.transaction()
@@ -44,7 +44,7 @@ async def aged(apart: Database) -> AsyncIterator[asyncpg.Connection]:
         await within.rollback()
 
 
-async def gone(owner: asyncpg.Connection, what: str, moment: datetime, limit: int = 100) -> int:
+async def count_gone(owner: asyncpg.Connection, what: str, moment: datetime, limit: int = 100) -> int:
     """Count the rows of a line that go at a moment, by the hand of the scheduler."""
     await owner.execute(_CLOCK.format(moment.isoformat()))
     await owner.execute("SET LOCAL ROLE custody_scheduler")
@@ -54,41 +54,41 @@ async def gone(owner: asyncpg.Connection, what: str, moment: datetime, limit: in
 
 
 @pytest.mark.parametrize("line", LINES, ids=[f"{number}-{line.what}" for number, line in enumerate(LINES)])
-async def test_a_row_goes_at_its_age_and_not_before(aged: asyncpg.Connection, line: Line) -> None:
-    await aged.execute(line.row.replace("$1", f"'{MOMENT.isoformat()}'::timestamptz"))
+async def test_a_row_goes_at_its_age_and_not_before(old_ground: asyncpg.Connection, line: Line) -> None:
+    await old_ground.execute(line.row.replace("$1", f"'{MOMENT.isoformat()}'::timestamptz"))
     younger = MOMENT + timedelta(hours=2)
-    await aged.execute(line.row.replace("$1", f"'{younger.isoformat()}'::timestamptz"))
+    await old_ground.execute(line.row.replace("$1", f"'{younger.isoformat()}'::timestamptz"))
 
-    assert await gone(aged, line.what, MOMENT + line.age) == 0
-    assert await gone(aged, line.what, MOMENT + line.age + timedelta(milliseconds=1)) == 1
-    assert await gone(aged, line.what, MOMENT + line.age + timedelta(hours=1)) == 0
-    assert await gone(aged, line.what, younger + line.age + timedelta(milliseconds=1)) == 1
+    assert await count_gone(old_ground, line.what, MOMENT + line.age) == 0
+    assert await count_gone(old_ground, line.what, MOMENT + line.age + timedelta(milliseconds=1)) == 1
+    assert await count_gone(old_ground, line.what, MOMENT + line.age + timedelta(hours=1)) == 0
+    assert await count_gone(old_ground, line.what, younger + line.age + timedelta(milliseconds=1)) == 1
 
 
-async def test_every_line_is_tried_here(aged: asyncpg.Connection) -> None:
-    lines = await aged.fetch("SELECT what FROM retention")
+async def test_every_line_is_tried_here(old_ground: asyncpg.Connection) -> None:
+    lines = await old_ground.fetch("SELECT what FROM retention")
 
     assert {row["what"] for row in lines} == {line.what for line in LINES}
 
 
-async def test_live_or_referenced_rows_are_kept(aged: asyncpg.Connection) -> None:
+async def test_live_or_referenced_rows_are_kept(old_ground: asyncpg.Connection) -> None:
     for row in KEPT.values():
-        await aged.execute(row.replace("$1", f"'{MOMENT.isoformat()}'::timestamptz"))
-    before = await counted(aged)
+        await old_ground.execute(row.replace("$1", f"'{MOMENT.isoformat()}'::timestamptz"))
+    before = await count_rows(old_ground)
 
-    lines = [row["what"] for row in await aged.fetch("SELECT what FROM retention ORDER BY place")]
-    went = [await gone(aged, what, MOMENT + timedelta(days=3650)) for what in lines]
+    lines = [row["what"] for row in await old_ground.fetch("SELECT what FROM retention ORDER BY place")]
+    went = [await count_gone(old_ground, what, MOMENT + timedelta(days=3650)) for what in lines]
 
-    assert (await counted(aged), sum(went)) == (before, 0)
+    assert (await count_rows(old_ground), sum(went)) == (before, 0)
     assert {"audit": 1, "transactions": 1, "approvals": 1, "nonces": 1}.items() <= before.items()
 
 
 @pytest.mark.parametrize("what", sorted({line.what for line in LINES}))
-async def test_an_index_finds_what_is_old(aged: asyncpg.Connection, what: str) -> None:
-    line = await aged.fetchrow("SELECT relation, old FROM retention WHERE what = $1", what)
-    await aged.execute("SET LOCAL enable_seqscan = off")
+async def test_an_index_finds_what_is_old(old_ground: asyncpg.Connection, what: str) -> None:
+    line = await old_ground.fetchrow("SELECT relation, old FROM retention WHERE what = $1", what)
+    await old_ground.execute("SET LOCAL enable_seqscan = off")
 
-    [[plan]] = await aged.fetch(
+    [[plan]] = await old_ground.fetch(
         f"EXPLAIN (FORMAT JSON) SELECT r.ctid FROM {line['relation']} r WHERE "
         + line["old"].replace("$1", "'2026-01-01'::timestamptz")
     )
@@ -98,9 +98,9 @@ async def test_an_index_finds_what_is_old(aged: asyncpg.Connection, what: str) -
     assert "Index Cond" in plan, plan
 
 
-async def test_an_order_that_was_never_signed_loses_its_bytes_after_a_month(aged: asyncpg.Connection) -> None:
+async def test_an_order_that_was_never_signed_loses_its_bytes_after_a_month(old_ground: asyncpg.Connection) -> None:
     for number, status in enumerate(("rejected", "pending_approval", "rejected")):
-        await aged.execute(
+        await old_ground.execute(
             "INSERT INTO transactions (tenant_id, id, agent_id, incarnation, kind, family, status, data, broadcast, "
             "order_text, digest, effects, policy_results, policy_version, answer, created_at) "
             "VALUES ('t', $1, 'a', $1, 'evm', 'evm', $2, '0xab', false, '{}', 'd', '[]', '[]', 1, '', $3)",
@@ -111,30 +111,32 @@ async def test_an_order_that_was_never_signed_loses_its_bytes_after_a_month(aged
 
     counts = []
     for later in (timedelta(), timedelta(milliseconds=1), timedelta(hours=1)):
-        await aged.execute(_CLOCK.format((MOMENT + timedelta(days=30) + later).isoformat()))
-        await aged.execute("SET LOCAL ROLE custody_scheduler")
-        counts.append(await aged.fetchval("SELECT empty_rejected(10)"))
-        await aged.execute("RESET ROLE")
+        await old_ground.execute(_CLOCK.format((MOMENT + timedelta(days=30) + later).isoformat()))
+        await old_ground.execute("SET LOCAL ROLE custody_scheduler")
+        counts.append(await old_ground.fetchval("SELECT empty_rejected(10)"))
+        await old_ground.execute("RESET ROLE")
 
     assert counts == [0, 1, 0]
-    rows = await aged.fetch("SELECT order_text, data, digest, effects FROM transactions ORDER BY id")
+    rows = await old_ground.fetch("SELECT order_text, data, digest, effects FROM transactions ORDER BY id")
     assert [tuple(row) for row in rows] == [
         ("", None, b"d", "[]"),
         ("{}", "0xab", b"d", "[]"),
         ("{}", "0xab", b"d", "[]"),
     ]
-    await aged.execute("SET LOCAL enable_seqscan = off")
-    [[plan]] = await aged.fetch(
+    await old_ground.execute("SET LOCAL enable_seqscan = off")
+    [[plan]] = await old_ground.fetch(
         "EXPLAIN (FORMAT JSON) SELECT FROM transactions WHERE status = 'rejected' AND order_text <> '' "
         "AND created_at < '2026-01-01'"
     )
     assert "transactions_rejected" in plan
 
 
-async def test_a_batch_is_no_larger_than_asked(aged: asyncpg.Connection) -> None:
-    await aged.execute("INSERT INTO attempts SELECT n::text, 1, $1::timestamptz FROM generate_series(1, 25) n", MOMENT)
+async def test_a_batch_is_no_larger_than_asked(old_ground: asyncpg.Connection) -> None:
+    await old_ground.execute(
+        "INSERT INTO attempts SELECT n::text, 1, $1::timestamptz FROM generate_series(1, 25) n", MOMENT
+    )
 
-    assert [await gone(aged, "attempts", MOMENT + timedelta(1), 10) for _ in range(4)] == [10, 10, 5, 0]
+    assert [await count_gone(old_ground, "attempts", MOMENT + timedelta(1), 10) for _ in range(4)] == [10, 10, 5, 0]
 
 
 async def test_a_row_that_somebody_holds_is_left_and_nobody_waits(apart: Database) -> None:
@@ -191,14 +193,14 @@ async def test_no_process_says_what_is_old(apart: Database) -> None:
         await connection.close()
 
 
-async def test_the_page_says_of_every_table_how_long_it_is_kept(aged: asyncpg.Connection) -> None:
+async def test_the_page_says_of_every_table_how_long_it_is_kept(old_ground: asyncpg.Connection) -> None:
     section = PAGE.read_text().split("## What is kept how long\n", 1)[1].split("\n## ", 1)[0]
     listed = re.findall(
         r"`(\w+)`", " ".join(line.split("|")[1] for line in section.splitlines() if line.startswith("|"))
     )
 
     assert sorted(set(listed)) == sorted(listed)
-    assert set(listed) == set(await counted(aged)) - {"tortoise_migrations", "applied_sql"}
+    assert set(listed) == set(await count_rows(old_ground)) - {"tortoise_migrations", "applied_sql"}
 
 
 async def test_a_route_of_a_secret_whose_value_is_gone_can_still_be_changed(

@@ -49,7 +49,7 @@ const sign = (value: string) =>
     body: { to: address, value, broadcast: false },
   });
 
-// The outcomes of an order, each with its own fields and none by a cast: as docs/clients.md has it.
+// The outcomes of an order, each with its own fields and none by a cast: as docs/contract.md has it.
 async function pay(value: string): Promise<string> {
   const { data, error } = await sign(value);
   if (data) {

@@ -153,7 +153,7 @@ def run(*command: object, cwd: Path) -> str:
     return done.stdout + done.stderr
 
 
-def generated(plain: Path, language: str, folder: Path, *more: str) -> None:
+def generate(plain: Path, language: str, folder: Path, *more: str) -> None:
     """Make a client of the plain form, without its tests and pages."""
     installed.install_python()
     parts = "apis,models,supportingFiles,apiTests=false,modelTests=false,apiDocs=false,modelDocs=false"
@@ -164,7 +164,7 @@ def generated(plain: Path, language: str, folder: Path, *more: str) -> None:
 def test_the_client_in_python_is_imported_and_does_the_main_jobs(
     plain: Path, tmp_path: Path, service: Service, tenant: Tenant, as_owner: Person
 ) -> None:
-    generated(plain, "python", tmp_path, "--package-name", "custody_client")
+    generate(plain, "python", tmp_path, "--package-name", "custody_client")
     (tmp_path / "job.py").write_text(textwrap.dedent(JOB))
     # Every module of it: it imports most of them late.
     run(installed.PYTHON / "python", "-m", "compileall", "-q", "custody_client", cwd=tmp_path)
@@ -187,7 +187,7 @@ def test_the_client_in_python_is_imported_and_does_the_main_jobs(
 @pytest.mark.skipif(installed.missing() is not None, reason=installed.missing() or "")
 def test_the_client_in_typescript_compiles_under_strict(plain: Path, tmp_path: Path) -> None:
     installed.install_node()
-    generated(plain, "typescript-fetch", tmp_path)
+    generate(plain, "typescript-fetch", tmp_path)
 
     options = ("--strict", "--noEmit", "--target", "es2022", "--module", "nodenext", "--moduleResolution", "nodenext")
     run(installed.NODE / "tsc", *options, "index.ts", cwd=tmp_path)

@@ -76,7 +76,7 @@ print("done")
 
 
 @pytest.fixture(scope="module")
-def made(plain: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+def generated_client(plain: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """The folder that the client is in, and what its generator said."""
     installed.install_python()
     folder = tmp_path_factory.mktemp("python")
@@ -96,8 +96,8 @@ def made(plain: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, s
     return folder, done.stdout + done.stderr
 
 
-def test_every_operation_is_generated_without_a_warning(made: tuple[Path, str]) -> None:
-    folder, said = made
+def test_every_operation_is_generated_without_a_warning(generated_client: tuple[Path, str]) -> None:
+    folder, said = generated_client
 
     assert [line for line in said.splitlines() if line.strip()] == [f"Generating {folder / 'custody_client'}"]
     functions = {file.stem for file in (folder / "custody_client" / "api").glob("*/*.py")} - {"__init__"}
@@ -109,8 +109,8 @@ def test_every_operation_is_generated_without_a_warning(made: tuple[Path, str]) 
     }
 
 
-def test_the_generated_client_does_the_main_job(made: tuple[Path, str], tenant: Tenant) -> None:
-    folder, _ = made
+def test_the_generated_client_does_the_main_job(generated_client: tuple[Path, str], tenant: Tenant) -> None:
+    folder, _ = generated_client
     (folder / "job.py").write_text(textwrap.dedent(JOB))
 
     done = subprocess.run(

@@ -18,7 +18,7 @@ from custody.chains.bitcoin.finalise import finalise
 from custody.chains.bitcoin.psbt import read_bytes, write
 from custody.chains.bitcoin.sign import sign
 from custody.chains.bitcoin.types import FinalTransaction, SignedPsbt, Spend
-from tests.chains.bitcoin.wallet import ROOT, TYPES, Fields, own_script, proven, shown
+from tests.chains.bitcoin.wallet import ROOT, TYPES, Fields, address_fields, own_script, prove_psbt
 from tests.fixtures.bitcoin import SOMEBODY, coin, hint, spend
 from tests.judges import npm
 
@@ -34,7 +34,7 @@ def _judges() -> None:
     npm.install()
 
 
-def said(cases: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def ask_judges(cases: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the judges' findings on each case."""
     node = shutil.which("node")
     assert node
@@ -45,7 +45,7 @@ def said(cases: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [json.loads(line) for line in ran.stdout.splitlines()]
 
 
-def made(kind: str, numbers: tuple[int, int, int], inputs: int) -> tuple[Spend, SignedPsbt, FinalTransaction]:
+def make(kind: str, numbers: tuple[int, int, int], inputs: int) -> tuple[Spend, SignedPsbt, FinalTransaction]:
     """A spend with change, signed and finished."""
     version, sequence, lock_time = numbers
     own = own_script(kind)
@@ -61,8 +61,8 @@ def made(kind: str, numbers: tuple[int, int, int], inputs: int) -> tuple[Spend, 
         sequence=sequence,
         lock_time=lock_time,
     )
-    hint(psbt, 1, shown(kind, 1, 5))
-    found = proven(psbt, kind, CAPS)
+    hint(psbt, 1, address_fields(kind, 1, 5))
+    found = prove_psbt(psbt, kind, CAPS)
     signed = sign(found, ROOT)
     done = finalise(signed, found)
     assert done is not None
@@ -78,21 +78,21 @@ ALL = [
 
 
 @pytest.fixture(scope="module")
-def finished() -> dict[tuple[Any, ...], tuple[Any, dict[str, Any]]]:
+def all_cases() -> dict[tuple[Any, ...], tuple[Any, dict[str, Any]]]:
     """Every case as it was made here, with the findings of one run of the foreign libraries."""
-    ours = {case.values: made(*case.values) for case in ALL}
+    ours = {case.values: make(*case.values) for case in ALL}
     asked = [
         {"kind": "finished", "signed": b64encode(signed.raw).decode(), "final": b64encode(done.psbt).decode()}
         for _, signed, done in ours.values()
     ]
-    return dict(zip(ours, zip(ours.values(), said(asked), strict=True), strict=True))
+    return dict(zip(ours, zip(ours.values(), ask_judges(asked), strict=True), strict=True))
 
 
 @pytest.mark.parametrize(("kind", "numbers", "inputs"), ALL)
 def test_every_library_finishes_the_same_bytes(
-    finished: dict[tuple[Any, ...], tuple[Any, dict[str, Any]]], kind: str, numbers: tuple[int, int, int], inputs: int
+    all_cases: dict[tuple[Any, ...], tuple[Any, dict[str, Any]]], kind: str, numbers: tuple[int, int, int], inputs: int
 ) -> None:
-    (found, signed, done), verdict = finished[kind, numbers, inputs]
+    (found, signed, done), verdict = all_cases[kind, numbers, inputs]
 
     ours = {"raw": done.raw.hex(), "txid": done.txid, "vsize": done.vsize, "fee": found.fee}
     assert verdict.get("problem") is None, verdict
@@ -128,7 +128,7 @@ def accepts(raw: bytes, coins: tuple[Any, ...], place: int) -> bool:
 
 @pytest.mark.parametrize(("kind", "numbers", "inputs"), ALL)
 def test_the_consensus_code_accepts_every_input(kind: str, numbers: tuple[int, int, int], inputs: int) -> None:
-    found, _, done = made(kind, numbers, inputs)
+    found, _, done = make(kind, numbers, inputs)
 
     assert [accepts(done.raw, found.coins, place) for place in range(inputs)] == [True] * inputs
     # A control: with one bit of the last output's amount changed it takes none.
@@ -154,13 +154,13 @@ def test_other_libraries_sign_both_halves_of_a_lie() -> None:
             lie.drop(place, 0).put(place, b"\1", told)
         halves.append(b64encode(lie.raw()).decode())
 
-    (verdict,) = said([{"kind": "believed", "halves": halves, "key": key.secret.hex()}])
+    (verdict,) = ask_judges([{"kind": "believed", "halves": halves, "key": key.secret.hex()}])
 
     assert verdict == [1, 1]
 
 
 def test_a_finished_psbt_is_read_back_as_it_was_written() -> None:
     for kind in TYPES:
-        _, signed, done = made(kind, NUMBERS[0], 2)
+        _, signed, done = make(kind, NUMBERS[0], 2)
         assert write(read_bytes(signed.raw)) == signed.raw
         assert write(read_bytes(done.psbt)) == done.psbt

@@ -19,8 +19,8 @@ from tests.fixtures.callers import Agent, Tenant
 from tests.fixtures.people import Person
 from tests.fixtures.server import Service
 from tests.outside.processes import PROJECT
-from tests.routes.vault.bitcoin import LISTED, address, signed
-from tests.routes.vault.transfers import authorised
+from tests.routes.vault.bitcoin import LISTED, address, sign_psbt
+from tests.routes.vault.transfers import with_signer
 
 kernel = pytest.importorskip("pbk", reason="py-bitcoinkernel has no wheel for this interpreter or machine")
 NETWORKS = ("mainnet", "testnet", "signet", "regtest")
@@ -30,7 +30,7 @@ SOMEBODYS = bdk.Script(SOMEBODY.data)
 
 @pytest.fixture
 def payer(as_owner: Person, tenant: Tenant) -> Agent:
-    return authorised(as_owner, tenant.agent(LISTED), "sign_transaction")
+    return with_signer(as_owner, tenant.agent(LISTED), "sign_transaction")
 
 
 def read(text: str, network: str = "regtest") -> bdk.Descriptor:
@@ -76,20 +76,20 @@ def test_a_descriptor_with_another_checksum_is_refused(tenant: Tenant) -> None:
         read(other)
 
 
-def funded(wallet: bdk.Wallet, *scripts: Any) -> Any:
+def fund(wallet: bdk.Wallet, *scripts: Any) -> Any:
     """The same wallet, with a coin of 60,000 sat at each script; gives the coins back."""
     coins = [coin(script, 60_000, f"watched {script.data.hex()}") for script in scripts]
     wallet.apply_unconfirmed_txs([bdk.UnconfirmedTx(tx=bdk.Transaction(one.serialize()), last_seen=1) for one in coins])
     return coins
 
 
-def built(wallet: bdk.Wallet, amount: int) -> str:
+def build(wallet: bdk.Wallet, amount: int) -> str:
     """A PSBT of the wallet that pays somebody, with its change."""
     builder = bdk.TxBuilder().add_recipient(SOMEBODYS, bdk.Amount.from_sat(amount))
     return builder.fee_absolute(bdk.Amount.from_sat(400)).finish(wallet).serialize()
 
 
-def accepted(raw: bytes, coins: list[Any]) -> list[bool]:
+def verdicts_of_core(raw: bytes, coins: list[Any]) -> list[bool]:
     """Ask Bitcoin Core's consensus code whether it takes each input of a transaction that spends these coins."""
     transaction = kernel.Transaction(raw)
     spent = {one.txid(): one.vout[0] for one in coins}
@@ -113,13 +113,13 @@ def test_a_watching_wallet_builds_a_psbt_that_we_sign_and_core_accepts(kind: str
         wallet = bdk.Wallet.create_single(read(shown["addressDescriptor"]), theirs("regtest"), store)
     else:
         wallet = bdk.Wallet.create_from_two_path_descriptor(read(shown["descriptor"]), theirs("regtest"), store)
-    coins = funded(wallet, script_of(shown["address"]))
+    coins = fund(wallet, script_of(shown["address"]))
 
-    answer = signed(payer, built(wallet, 20_000), scope, finalize=True)
+    answer = sign_psbt(payer, build(wallet, 20_000), scope, finalize=True)
 
     assert answer.status_code == 200, answer.text
     data = answer.json()["data"]
-    assert accepted(bytes.fromhex(data["finalizedTxHex"]), coins) == [True]
+    assert verdicts_of_core(bytes.fromhex(data["finalizedTxHex"]), coins) == [True]
     kept = payer.ok("GET", f"/vault/{payer.id}/transactions/{data['transactionId']}")
     # What comes back to the wallet is known as change, so it counts nothing.
     assert [(one["kind"], one["amount"]) for one in kept["effects"]] == [("transfer", "20000"), ("fee", "400")]
@@ -130,24 +130,24 @@ def test_coins_of_two_addresses_are_signed_by_two_requests_and_finished_by_the_w
     network, store = theirs("regtest"), bdk.Persister.new_in_memory()
     wallet = bdk.Wallet(read(first["receiveDescriptor"]), read(first["changeDescriptor"]), network, store)
     wallet.reveal_addresses_to(bdk.KeychainKind.EXTERNAL, 1)
-    coins = funded(wallet, script_of(first["address"]), script_of(second["address"]))
-    psbt = built(wallet, 90_000)
+    coins = fund(wallet, script_of(first["address"]), script_of(second["address"]))
+    psbt = build(wallet, 90_000)
 
     for shown in (first, second):
-        answer = signed(payer, psbt, shown["walletScope"])
+        answer = sign_psbt(payer, psbt, shown["walletScope"])
         assert answer.status_code == 200, answer.text
         psbt = answer.json()["data"]["signedPsbtBase64"]
 
     ended = bdk.Psbt(psbt).finalize()
     assert ended.errors is None
-    assert accepted(bytes(ended.psbt.extract_tx().serialize()), coins) == [True, True]
+    assert verdicts_of_core(bytes(ended.psbt.extract_tx().serialize()), coins) == [True, True]
 
 
 def test_the_program_of_the_page_builds_a_psbt_that_one_request_signs(
     service: Service, payer: Agent, tmp_path: Path
 ) -> None:
-    page = (PROJECT / "docs/bitcoin-watching.md").read_text()
-    (program,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    page = (PROJECT / "docs/bitcoin.md").read_text()
+    _, program = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     shown = address(payer)
     environment = {
         "PATH": os.environ["PATH"],
@@ -164,6 +164,6 @@ def test_the_program_of_the_page_builds_a_psbt_that_one_request_signs(
     )
 
     assert ended.returncode == 0, ended.stdout + ended.stderr
-    answer = signed(payer, ended.stdout.strip(), finalize=True)
+    answer = sign_psbt(payer, ended.stdout.strip(), finalize=True)
     assert (answer.status_code, answer.json()["data"]["feeSats"]) == (200, "500"), answer.text
     assert [name for name in DESCRIPTORS if name not in page] == []

@@ -21,7 +21,7 @@ SECRETS = [
 
 
 @pytest.fixture(scope="module")
-def written() -> list[dict[str, str]]:
+def encodings() -> list[dict[str, str]]:
     """For each secret what every encoder makes of it."""
     npm.install()
     node = shutil.which("node")
@@ -33,9 +33,9 @@ def written() -> list[dict[str, str]]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def test_output_of_javascript_encoders_is_masked(written: list[dict[str, str]]) -> None:
+def test_output_of_javascript_encoders_is_masked(encodings: list[dict[str, str]]) -> None:
     shown = []
-    for secret, texts in zip(SECRETS, written, strict=True):
+    for secret, texts in zip(SECRETS, encodings, strict=True):
         for encoder, text in texts.items():
             raw = text.encode()
             masker = Masker(needles(secret))
@@ -45,5 +45,5 @@ def test_output_of_javascript_encoders_is_masked(written: list[dict[str, str]]) 
             if whole.rstrip(b"=")[: len(raw) - 4].strip(b"*") or streamed != whole:
                 shown.append((encoder, text, whole, streamed))
 
-    assert len(written[0]) >= 17
+    assert len(encodings[0]) >= 17
     assert shown == []

@@ -21,7 +21,7 @@ from solders.transaction import VersionedTransaction
 
 from custody.chains.evm import transaction, typed_data
 from custody.chains.evm.address import address_of
-from custody.chains.orders import TypedDataOrder
+from custody.chains.evm.typed_order import TypedDataOrder
 from custody.chains.solana import message as solana_message
 from custody.chains.solana import sign as solana
 from tests.judges import npm
@@ -81,7 +81,7 @@ def some_transaction(chance: random.Random, number: int) -> transaction.EvmTrans
     )
 
 
-def expected(made: transaction.EvmTransaction, signed: transaction.SignedTransaction, signer: str) -> dict[str, Any]:
+def expectation(made: transaction.EvmTransaction, signed: transaction.SignedTransaction, signer: str) -> dict[str, Any]:
     return {
         "signer": signer,
         "hash": signed.hash,
@@ -106,7 +106,7 @@ def test_ethers_and_viem_read_every_field_of_our_transactions() -> None:
 
     found = verdicts([{"kind": "transaction", "raw": "0x" + each.raw.hex()} for each in signed])
 
-    wanted = [expected(each, its, signer) for each, its in zip(made, signed, strict=True)]
+    wanted = [expectation(each, its, signer) for each, its in zip(made, signed, strict=True)]
     assert [verdict.get("ethers", verdict) for verdict in found] == wanted
     assert [verdict.get("viem", verdict) for verdict in found] == wanted
 

@@ -32,7 +32,7 @@ def _judges() -> None:
     npm.install()
 
 
-def asked(script: str, cases: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def ask(script: str, cases: list[dict[str, Any]]) -> list[dict[str, Any]]:
     node = shutil.which("node")
     assert node is not None
     lines = "".join(json.dumps(case) + "\n" for case in cases)
@@ -43,21 +43,21 @@ def asked(script: str, cases: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def signed(content: bytes) -> str:
+def sign(content: bytes) -> str:
     return EVM_MESSAGE.sign(MessageFinal(content=content), KEY).signature
 
 
 def test_ethers_and_viem_recover_the_signer_of_our_messages() -> None:
     texts = [text for text in TEXTS if text]
-    cases = [{"kind": "message", "text": text, "signature": signed(text.encode()), "address": US} for text in texts]
+    cases = [{"kind": "message", "text": text, "signature": sign(text.encode()), "address": US} for text in texts]
     raw = [random.Random(n).randbytes(n) for n in (1, 31, 33, 64, 16_384)]
-    cases += [{"kind": "message", "raw": "0x" + one.hex(), "signature": signed(one), "address": US} for one in raw]
+    cases += [{"kind": "message", "raw": "0x" + one.hex(), "signature": sign(one), "address": US} for one in raw]
 
-    assert asked("judge.mjs", cases) == [{"ethers": US, "viem": US, "verified": True}] * len(cases)
+    assert ask("judge.mjs", cases) == [{"ethers": US, "viem": US, "verified": True}] * len(cases)
 
 
 def test_a_changed_message_recovers_to_somebody_else() -> None:
-    (verdict,) = asked("judge.mjs", [{"kind": "message", "text": "b", "signature": signed(b"a"), "address": US}])
+    (verdict,) = ask("judge.mjs", [{"kind": "message", "text": "b", "signature": sign(b"a"), "address": US}])
 
     assert verdict["verified"] is False
     assert US not in (verdict["ethers"], verdict["viem"])
@@ -71,7 +71,7 @@ def test_tweetnacl_verifies_our_messages_of_solana() -> None:
         of = {"signature": bytes(Signature.from_string(made)).hex(), "publicKey": str(WALLET.pubkey())}
         cases += [{"kind": "solana_message", "raw": one.hex(), **of} for one in (content, content + b"!")]
 
-    assert [one["verified"] for one in asked("judge.mjs", cases)] == [True, False] * len(contents)
+    assert [one["verified"] for one in ask("judge.mjs", cases)] == [True, False] * len(contents)
 
 
 def test_sign_ins_of_siwe_and_viem_are_read_and_siwe_takes_our_signature() -> None:
@@ -81,7 +81,7 @@ def test_sign_ins_of_siwe_and_viem_are_read_and_siwe_takes_our_signature() -> No
             "notBefore": "2026-01-01T11:00:00.000Z", "resources": ["https://app.example.com/a"]}  # fmt: skip
     asks = [{"kind": "write", "fields": one} for one in (fields, fields | more)]
 
-    written = [text for verdict in asked("judge.mjs", asks) for text in (verdict["siwe"], verdict["viem"])]
+    written = [text for verdict in ask("judge.mjs", asks) for text in (verdict["siwe"], verdict["viem"])]
 
     assert len(written) == 4
     for text in written:
@@ -91,15 +91,15 @@ def test_sign_ins_of_siwe_and_viem_are_read_and_siwe_takes_our_signature() -> No
             "app.example.com", US, "https://app.example.com/in", "eip155:8453",
         )  # fmt: skip
     time = "2026-01-01T12:30:00.000Z"
-    cases = [{"kind": "sign_in", "text": text, "signature": signed(text.encode()), "time": time} for text in written]
+    cases = [{"kind": "sign_in", "text": text, "signature": sign(text.encode()), "time": time} for text in written]
     taken = {"success": True, "domain": "app.example.com", "address": US}
-    assert asked("judge.mjs", cases) == [taken] * len(cases)
+    assert ask("judge.mjs", cases) == [taken] * len(cases)
 
 
 @settings(max_examples=30, deadline=None)
 @given(st.binary(min_size=1, max_size=200))
 def test_our_own_check_takes_what_we_sign_and_nothing_else(content: bytes) -> None:
-    signature = signed(content)
+    signature = sign(content)
     bare = SOLANA_MESSAGE.sign(MessageFinal(content=content), WALLET).signature
 
     assert EVM_MESSAGE.verify(content, signature, US)

@@ -10,18 +10,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from custody.chains import table
+from custody.chains import chains_file
+from custody.chains.evm.typed_order import TypedDataOrder
 from custody.chains.evm.typed_schema import BadTypedData
-from custody.chains.orders import TypedDataOrder
 from signer.orders.kind import Inputs
 from signer.orders.typed_data import TYPED_DATA
 from signer.orders.typed_data_reader import EthAccountReader
 from tests.judges import npm
-from tests.rules.chains.test_typed_data import documents, filled
+from tests.rules.chains.test_typed_data import documents, fill
 
 pytestmark = pytest.mark.skipif(npm.missing() is not None, reason=npm.missing() or "")
 
-INPUTS = Inputs(table.load({}))
+INPUTS = Inputs(chains_file.load({}))
 ZERO, SOMEBODY = "0x" + "00" * 20, "0x" + "ab" * 20
 FULL = {"name": "x", "version": "1", "chainId": 5, "verifyingContract": SOMEBODY, "salt": "0x" + "11" * 32}
 STANDARD = {
@@ -38,12 +38,14 @@ def _encoders() -> None:
     npm.install()
 
 
-def listed(fields: dict[str, str]) -> list[dict[str, str]]:
+def field_list(fields: dict[str, str]) -> list[dict[str, str]]:
     return [{"name": name, "type": kind} for name, kind in fields.items()]
 
 
 def note(domain: dict[str, Any], declared: dict[str, str] | None = None, **changes: Any) -> dict[str, Any]:
-    types = {"Note": listed({"text": "string"})} | ({} if declared is None else {"EIP712Domain": listed(declared)})
+    types = {"Note": field_list({"text": "string"})} | (
+        {} if declared is None else {"EIP712Domain": field_list(declared)}
+    )
     return {"domain": domain, "types": types, "primaryType": "Note", "value": {"text": "hi"}} | changes
 
 
@@ -78,14 +80,14 @@ def differing(these: list[dict[str, Any]], by: list[int]) -> list[Any]:
     return wrong
 
 
-AGENT = {"Agent": listed({"source": "string", "connectionId": "bytes32"})}
+AGENT = {"Agent": field_list({"source": "string", "connectionId": "bytes32"})}
 OWN = {"owner": "address", "fee": "uint8", "memo": "bytes", "ok": "bool"}
 # Each with how many encoders take it: MetaMask's needs a declared domain, ethers takes no null in a declared one.
 FORMS: dict[str, tuple[dict[str, Any], int]] = {
     "an exchange at no contract": (
         {
             "domain": {"name": "Exchange", "version": "1", "chainId": 1337, "verifyingContract": ZERO},
-            "types": {**AGENT, "EIP712Domain": listed({name: STANDARD[name] for name in list(STANDARD)[:4]})},
+            "types": {**AGENT, "EIP712Domain": field_list({name: STANDARD[name] for name in list(STANDARD)[:4]})},
             "primaryType": "Agent",
             "value": {"source": "a", "connectionId": "0x" + "22" * 32},
         },
@@ -114,7 +116,7 @@ FORMS: dict[str, tuple[dict[str, Any], int]] = {
     "the largest chain": (note({"chainId": str(2**256 - 1)}), 2),
     "null where nothing is declared": (note({"name": "x", "salt": None}), 2),
     "a type that nothing uses": (
-        note(FULL, STANDARD, types={"Note": listed({"text": "string"}), "Idle": listed({"a": "bool"})}),
+        note(FULL, STANDARD, types={"Note": field_list({"text": "string"}), "Idle": field_list({"a": "bool"})}),
         2,
     ),
     "a key beyond the type": (note(FULL, STANDARD, value={"text": "hi", "totalOriginal": "2"}), 2),
@@ -122,9 +124,9 @@ FORMS: dict[str, tuple[dict[str, Any], int]] = {
         note(
             FULL,
             types={
-                "EIP712Domain": listed(STANDARD),
-                "Note": listed({"of": "Leaf[]"}),
-                "Leaf": listed({"of": "Note[]"}),
+                "EIP712Domain": field_list(STANDARD),
+                "Note": field_list({"of": "Leaf[]"}),
+                "Leaf": field_list({"of": "Note[]"}),
             },
             value={"of": [{"of": []}]},
         ),
@@ -153,7 +155,7 @@ KINDS = ["string", "uint256", "uint64", "int256", "address", "bytes32", "bytes",
 
 
 @st.composite
-def drawn(draw: st.DrawFn) -> dict[str, Any]:
+def any_documents(draw: st.DrawFn) -> dict[str, Any]:
     """A document with any domain, with keys and types beyond what is hashed, or with something amiss."""
     document: dict[str, Any] = msgspec.to_builtins(draw(documents()))
     document.pop("referenceId")
@@ -163,14 +165,14 @@ def drawn(draw: st.DrawFn) -> dict[str, Any]:
             name: STANDARD.get(name, "uint8") if draw(st.booleans()) else draw(st.sampled_from(KINDS)) for name in names
         }
         structs = {"Part": {"a": "uint256", "b": "string"}}
-        domain = {name: filled(draw, kind, structs) for name, kind in chosen.items()}
-        document["types"] |= {"EIP712Domain": listed(chosen), "Part": listed(structs["Part"])}
+        domain = {name: fill(draw, kind, structs) for name, kind in chosen.items()}
+        document["types"] |= {"EIP712Domain": field_list(chosen), "Part": field_list(structs["Part"])}
         document["domain"] = (document["domain"] if draw(st.booleans()) else {}) | domain
     else:
         nothing = draw(st.sampled_from(list(STANDARD)))
         document["domain"] = document["domain"] | ({nothing: None} if draw(st.booleans()) else {})
     if draw(st.booleans()):
-        document["types"]["Idle"] = listed({"x": draw(st.sampled_from(KINDS))})
+        document["types"]["Idle"] = field_list({"x": draw(st.sampled_from(KINDS))})
     document["value"] |= draw(
         st.sampled_from([{}, {"beyond": "1"}, {"f0": None}, {"f0": -1}, {"beyond": {"deep": []}}])
     )
@@ -178,7 +180,7 @@ def drawn(draw: st.DrawFn) -> dict[str, Any]:
     return json.loads(json.dumps(document), parse_int=lambda digits: int(digits) if len(digits) < 16 else digits)
 
 
-@given(st.lists(drawn(), min_size=30, max_size=40))
+@given(st.lists(any_documents(), min_size=30, max_size=40))
 @settings(max_examples=3, deadline=None, suppress_health_check=list(HealthCheck))
 def test_every_signed_document_is_hashed_alike_by_all_who_take_it(these: list[dict[str, Any]]) -> None:
     assert differing(these, [1] * len(these)) == []

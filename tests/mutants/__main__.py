@@ -16,7 +16,7 @@ import msgspec
 from _pytest.config import default_plugins
 
 from tests.mutants import survivors, tried
-from tests.mutants.drawn import ROOT, Mutant, drawn, files
+from tests.mutants.drawn import ROOT, Mutant, draw_mutants, files
 from tests.mutants.tried import Covered
 
 # Seconds that a fork takes to load everything first.
@@ -38,7 +38,7 @@ def main(only: Sequence[str]) -> int:
         print(f"mutants: no such file is mutated; the files are\n  {'\n  '.join(files())}", file=sys.stderr)
         return 2
     began = time.monotonic()
-    mutants = [mutant for file in chosen for mutant in drawn(file)]
+    mutants = [mutant for file in chosen for mutant in draw_mutants(file)]
     print(f"mutants: {len(mutants)} of {len(chosen)} files drawn in {time.monotonic() - began:.0f} s", flush=True)
     covered, noticed = _within(mutants)
     for name in (*_FOREIGN, *_PYTEST):
@@ -66,7 +66,7 @@ def _within(mutants: Sequence[Mutant]) -> tuple[Covered, Verdicts]:
                         if mutant.within and (tests := covered.of(mutant))
                     ]
                     first = _teller(mutants, {number for number, m in enumerate(mutants) if _loads(m, covered)})
-                    results.write_bytes(msgspec.json.encode((covered, _tried(jobs, "in functions", first))))
+                    results.write_bytes(msgspec.json.encode((covered, _try(jobs, "in functions", first))))
 
                 code = tried.Session(tried.tests_for([mutant.file for mutant in mutants]), tell).run()
             finally:
@@ -87,7 +87,7 @@ def _when_loaded(mutants: Sequence[Mutant], covered: Covered, noticed: Verdicts)
         work = partial(tried.notices_when_loaded, mutant, tests)
         jobs.append((number, work, _LOADING + sum(covered.seconds[test] for test in tests)))
     _check_loading([mutants[number] for number, _, _ in jobs], covered, users)
-    return _tried(jobs, "when loaded", _teller(mutants))
+    return _try(jobs, "when loaded", _teller(mutants))
 
 
 def _check_loading(mutants: Sequence[Mutant], covered: Covered, users: dict[str, list[str]]) -> None:
@@ -101,7 +101,7 @@ def _check_loading(mutants: Sequence[Mutant], covered: Covered, users: dict[str,
         for number, mutant in enumerate({mutant.file: mutant for mutant in mutants}.values())
         if (tests := covered.near(mutant, users)[:_CONTROLS])
     ]
-    if any(_tried(jobs, "unchanged", lambda _: None).values()):
+    if any(_try(jobs, "unchanged", lambda _: None).values()):
         raise SystemExit("mutants: a test fails where modules are loaded again, without any change; mend it first")
 
 
@@ -116,12 +116,12 @@ def _teller(mutants: Sequence[Mutant], besides: Container[int] = ()) -> Callable
 
     def tell(number: int) -> None:
         if number not in besides and mutants[number].name not in listed:
-            print(f"survives: {survivors.told(mutants[number].name)}", flush=True)
+            print(f"survives: {survivors.lines_of(mutants[number].name)}", flush=True)
 
     return tell
 
 
-def _tried(
+def _try(
     jobs: Sequence[tuple[int, Callable[[], bool | None], float]], where: str, lived: Callable[[int], None]
 ) -> Verdicts:
     """Run each job in a fork of its own, as many at a time as there are processes; what dies has been noticed."""
@@ -129,7 +129,7 @@ def _tried(
     found: Verdicts = {}
     began = time.monotonic()
 
-    def ended() -> None:
+    def take_verdict() -> None:
         child, status = os.wait()
         code = os.waitstatus_to_exitcode(status)
         number = running.pop(child)
@@ -141,14 +141,14 @@ def _tried(
 
     for number, work, seconds in jobs:
         if len(running) >= PROCESSES:
-            ended()
-        running[tried.forked(work, seconds)] = number
+            take_verdict()
+        running[tried.fork(work, seconds)] = number
     while running:
-        ended()
+        take_verdict()
     return found
 
 
-def _survived(mutants: Sequence[Mutant], noticed: Verdicts) -> Iterator[Mutant]:
+def _survivors(mutants: Sequence[Mutant], noticed: Verdicts) -> Iterator[Mutant]:
     return (mutant for number, mutant in enumerate(mutants) if not noticed.get(number))
 
 
@@ -156,7 +156,7 @@ def _count(mutants: Sequence[Mutant], noticed: Verdicts) -> None:
     drawn_of, lived = Counter(mutant.file for mutant in mutants), Counter[str]()
     kinds = {entry.name: entry.kind for entry in survivors.read(survivors.LIST.read_text())}
     by_kind = Counter[tuple[str, str]]()
-    for mutant in _survived(mutants, noticed):
+    for mutant in _survivors(mutants, noticed):
         lived[mutant.file] += 1
         by_kind[mutant.file, kinds.get(mutant.name, "new")] += 1
     columns = (*survivors.CLASSES, "new")
@@ -170,16 +170,16 @@ def _count(mutants: Sequence[Mutant], noticed: Verdicts) -> None:
 
 def _compare(mutants: Sequence[Mutant], covered: Covered, noticed: Verdicts, chosen: Sequence[str]) -> int:
     listed = survivors.read(survivors.LIST.read_text())
-    survived = list(_survived(mutants, noticed))
+    survived = list(_survivors(mutants, noticed))
     new = survivors.new(survived, listed)
     names = {mutant.name for mutant in survived}
     dead = [entry for entry in listed if entry.name[0] in chosen and entry.name not in names]
     for mutant in new:
         tests = covered.of(mutant)
         near = f"beside {tests[0].split('[')[0]}" if tests else "where none runs this line yet"
-        print(f"\n{survivors.told(mutant.name)}\n  line {mutant.lines[0]}: no test notices; write one, {near}")
+        print(f"\n{survivors.lines_of(mutant.name)}\n  line {mutant.lines[0]}: no test notices; write one, {near}")
     for entry in dead:
-        print(f"\n{survivors.told(entry.name)}\n  a test notices it now, or its line is gone: take it off the list")
+        print(f"\n{survivors.lines_of(entry.name)}\n  a test notices it now, or its line is gone: take it off the list")
     if new or dead:
         print(f"\nmutants: {len(new)} survive that are not listed, {len(dead)} are listed and do not", file=sys.stderr)
         print(

@@ -41,7 +41,7 @@ def read(text: str) -> list[Survivor]:
     return found
 
 
-def told(name: Name) -> str:
+def lines_of(name: Name) -> str:
     """The lines of an entry, without its class."""
     file, where, before, after, same = name
     return f"{file} {where}{f' #{same}' if same > 1 else ''}\n  - {before}\n  + {after}"

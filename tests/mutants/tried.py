@@ -5,6 +5,7 @@ quickest first. A change of what a module does when it is loaded needs a fork th
 """
 
 import gc
+import importlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
@@ -26,8 +27,18 @@ from hypothesis import HealthCheck, Phase, settings
 
 from tests.mutants.drawn import ROOT, Mutant, files
 
-# Every pure test that judges an order or reads one.
-TESTS = ("tests/rules/policies", "tests/rules/chains", "tests/chains/bitcoin")
+# Every pure test that judges an order or its caller, or reads one.
+TESTS = (
+    "tests/rules/policies",
+    "tests/rules/chains",
+    "tests/rules/signer",
+    "tests/rules/api/test_hardening.py",
+    "tests/rules/identity/test_assertions.py",
+    "tests/rules/identity/test_proofs.py",
+    "tests/rules/identity/test_quorums.py",
+    "tests/rules/identity/test_request_signature.py",
+    "tests/chains/bitcoin",
+)
 _POLICIES = ("custody/policies/", "custody.policies")
 # Without the fixtures of processes, without a cache between runs, and with no plugin that is not named. A later session
 # in one process finds the plugins loaded, which is no error.
@@ -40,6 +51,8 @@ _LINE = sys.monitoring.events.LINE
 # Of processor time, beyond three times what the tests take without a change; a change that loops is found by it.
 SPARE_SECONDS = 10
 _MEMORY = 8 << 30
+# An interpreter's own, before a library of the tests sets another.
+_RECURSION_LIMIT = sys.getrecursionlimit()
 
 
 class Covered(msgspec.Struct):
@@ -111,9 +124,14 @@ def settle() -> None:
         suppress_health_check=list(HealthCheck),
     )
     settings.load_profile("mutants")
+    # As every process does when it begins; here, for a fork loads our modules only after one of them was changed.
+    importlib.import_module("custody.chains.families").hand_in(
+        importlib.import_module("custody.chains.built_in").LISTED
+    )
 
 
 def _fewer(items: Sequence[pytest.Item]) -> None:
+    sys.setrecursionlimit(_RECURSION_LIMIT)
     for item in items:
         test = getattr(item, "obj", None)
         test = getattr(test, "__func__", test)
@@ -144,7 +162,7 @@ class _Lines:
         for code in codes:
             sys.monitoring.set_local_events(_TOOL, code, _LINE)
 
-    def taken(self) -> dict[str, set[int]]:
+    def take(self) -> dict[str, set[int]]:
         """Return the lines that ran since the last look."""
         found, self.found = self.found, {}
         sys.monitoring.restart_events()
@@ -174,7 +192,7 @@ class Session:
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """Run every test once as it is, then those that a mutant needs, in forks."""
-        covered = Covered(loaded={file: sorted(lines) for file, lines in self._lines.taken().items()})
+        covered = Covered(loaded={file: sorted(lines) for file, lines in self._lines.take().items()})
         self._lines.only_in([code for file in self._files for code in _codes(file)])
         _fewer(session.items)
         items = {item.nodeid: item for item in session.items}
@@ -182,7 +200,7 @@ class Session:
             began = time.process_time()
             self._one(item)
             covered.seconds[test] = time.process_time() - began
-            for file, lines in self._lines.taken().items():
+            for file, lines in self._lines.take().items():
                 for line in lines:
                     covered.tests.setdefault(file, {}).setdefault(line, []).append(test)
         self._lines.stop()
@@ -191,7 +209,7 @@ class Session:
         gc.freeze()
 
         def notices(mutant: Mutant, tests: Sequence[str]) -> bool | None:
-            if not _replaced(mutant):
+            if not _replace(mutant):
                 return None
             for test in tests:
                 self._one(items[test])
@@ -250,7 +268,7 @@ class _Changed(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
         return self._mutant.source
 
 
-def forked(work: Callable[[], bool | None], seconds: float) -> int:
+def fork(work: Callable[[], bool | None], seconds: float) -> int:
     """Begin it in a fork, and give its id; the exit code is 1 if it returns True or dies, 0 for False, 3 for None."""
     child = os.fork()
     if child:
@@ -303,7 +321,7 @@ def _functions(module: ModuleType) -> list[FunctionType]:
     return list(found.values())
 
 
-def _replaced(mutant: Mutant) -> bool:
+def _replace(mutant: Mutant) -> bool:
     """Put the changed code into the function that it is of; False where that one can't be found."""
     module = sys.modules.get(module_of(mutant.file))
     if module is None:

@@ -70,7 +70,7 @@ class Authenticator:
         passkey: Passkey | None = None,
     ) -> dict[str, Any]:
         """Sign a challenge with the newest passkey that the options allow, or with the one that is given."""
-        passkey = passkey or self._chosen(options)
+        passkey = passkey or self._choose(options)
         passkey.sign_count += 1
         count = passkey.sign_count if sign_count is None else sign_count
         data = _data(rp_id or passkey.rp_id, _flags(user_present, user_verified), count)
@@ -84,7 +84,7 @@ class Authenticator:
         }
         return _credential(passkey, response)
 
-    def _chosen(self, options: dict[str, Any]) -> Passkey:
+    def _choose(self, options: dict[str, Any]) -> Passkey:
         allowed = {unbase64(each["id"]) for each in options.get("allowCredentials") or []}
         fitting = [
             each for each in self.passkeys if each.rp_id == options["rpId"] and (not allowed or each.id in allowed)

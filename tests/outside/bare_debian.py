@@ -6,7 +6,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from tests.outside.programs import DEBOOTSTRAP, ProgramMissing, installed
+from tests.outside.programs import DEBOOTSTRAP, ProgramMissing, install
 
 _CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "custody-tests"
 _LONGEST_SECONDS = 900
@@ -19,7 +19,7 @@ def bare_debian() -> Path:
     if os.geteuid() != 0:
         raise ProgramMissing("only root can make a root folder of Debian")
     suite, mirror = _source()
-    program = installed(DEBOOTSTRAP)
+    program = install(DEBOOTSTRAP)
     _CACHE.mkdir(parents=True, exist_ok=True)
     kept = _CACHE / f"{suite}-{os.uname().machine}"
     with (_CACHE / "lock").open("w") as lock:

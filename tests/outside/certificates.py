@@ -1,6 +1,7 @@
 """A certificate authority of the tests' own, and the good and bad certificates that upstreams show."""
 
 from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
 from pathlib import Path
 
 from cryptography import x509
@@ -20,7 +21,7 @@ _SIGNS = x509.KeyUsage(
     decipher_only=False,
 )
 _SERVER, _CLIENT = ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH
-NAMES = ("localhost", "upstream.test", "*.upstream.test")
+NAMES = ("localhost", "upstream.test", "*.upstream.test", "127.0.0.1")
 
 
 class Authority:
@@ -30,7 +31,7 @@ class Authority:
         self._folder = folder
         self.ca_file = folder / "ca.pem"
         self._key = ec.generate_private_key(ec.SECP256R1())
-        self._name = _named("Test upstreams CA")
+        self._name = _name_of("Test upstreams CA")
         self._identifier = x509.SubjectKeyIdentifier.from_public_key(self._key.public_key())
         made = (
             _begin(self._name, self._name, self._key, timedelta())
@@ -49,12 +50,12 @@ class Authority:
         key = ec.generate_private_key(ec.SECP256R1())
         issuer = x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(self._identifier)
         begun = (
-            _begin(_named(name), _named(name) if self_signed else self._name, key, age)
+            _begin(_name_of(name), _name_of(name) if self_signed else self._name, key, age)
             .add_extension(x509.ExtendedKeyUsage([_SERVER if hosts else _CLIENT]), critical=False)
             .add_extension(issuer, critical=False)
         )
         if hosts:
-            names = x509.SubjectAlternativeName([x509.DNSName(host) for host in hosts])
+            names = x509.SubjectAlternativeName(list(map(_subject, hosts)))
             begun = begun.add_extension(names, critical=False)
         made = begun.sign(key if self_signed else self._key, hashes.SHA256())
         secret = key.private_bytes(
@@ -80,5 +81,12 @@ def _begin(
     )
 
 
-def _named(name: str) -> x509.Name:
+def _subject(host: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ip_address(host))
+    except ValueError:
+        return x509.DNSName(host)
+
+
+def _name_of(name: str) -> x509.Name:
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])

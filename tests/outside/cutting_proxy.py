@@ -36,7 +36,7 @@ class CuttingProxy:
     def start(self) -> None:
         """Listen, on a thread of its own."""
         self._thread.start()
-        self._listening.wait(5)
+        assert self._listening.wait(60)
 
     def stop(self) -> None:
         """Cut everything and end."""
@@ -49,7 +49,7 @@ class CuttingProxy:
         self._next = how
 
     async def _serve(self) -> None:
-        server = await asyncio.start_unix_server(self._connected, str(self._folder / _SOCKET))
+        server = await asyncio.start_unix_server(self._on_connection, str(self._folder / _SOCKET))
         self._listening.set()
         await self._stop.wait()
         server.close()
@@ -59,7 +59,7 @@ class CuttingProxy:
             self._late.writer.close()
         await server.wait_closed()
 
-    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _on_connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._clients.add(writer)
         up_reader, up_writer = await asyncio.open_unix_connection(self._postgres)
         wire = _Wire(self, reader, writer, up_reader, up_writer)
@@ -90,7 +90,7 @@ class CuttingProxy:
         """Send what was kept back, and wait for its answer."""
         if (late := self._late) is not None:
             late.writer.write(late.statement)
-            await asyncio.wait_for(late.answered.wait(), 10)
+            await asyncio.wait_for(late.answered.wait(), 60)
             self._late = None
             late.writer.close()
 

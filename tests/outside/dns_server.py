@@ -74,7 +74,7 @@ class DnsServer:
         """Let a name not exist."""
         self._known.pop(_plain(name), None)
 
-    def asked(self, name: str) -> list[Query]:
+    def questions_for(self, name: str) -> list[Query]:
         """The questions for a name, in order."""
         return [query for query in self.queries if query.name == _plain(name)]
 

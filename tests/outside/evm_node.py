@@ -21,10 +21,11 @@ CHAIN_ID = 31337
 _JUDGES = PROJECT / "tests/judges"
 ERC20 = json.loads((PROJECT / "tests/vectors/erc20.json").read_text())
 _DEPLOYER = Account.from_key(b"\x0d" * 32)
+CALLER = _DEPLOYER.address
 _TRANSFER = "a9059cbb"
 # EIP-1559 takes an eighth off after an empty block, in whole wei: of seven an eighth is none.
 _LEAST_BASE_FEE = 7
-_MINED_SECONDS = 10
+_MINED_SECONDS = 60
 
 
 class EvmNode:
@@ -74,7 +75,7 @@ class EvmNode:
         assert self.rpc("anvil_dropTransaction", tx_hash) == tx_hash
 
     @contextmanager
-    def undone(self) -> Iterator[None]:
+    def undoing(self) -> Iterator[None]:
         """A reorganization: at the end the chain is what it was before, as if nothing of this had been mined."""
         moment = self.rpc("evm_snapshot")
         yield
@@ -111,10 +112,10 @@ class EvmNode:
         self.fund(_DEPLOYER.address)
         return to_checksum_address(self._send("0x" + creation_code(runtime).hex())["contractAddress"])
 
-    def call_contract(self, to: str, data: bytes) -> None:
-        """Call a contract in a transaction."""
-        self.fund(_DEPLOYER.address)
-        self._send("0x" + data.hex(), to=to)
+    def call_contract(self, to: str, data: bytes) -> str:
+        """Call a contract in a transaction of `CALLER`; give its hash."""
+        self.fund(CALLER)
+        return str(self._send("0x" + data.hex(), to=to)["transactionHash"])
 
     def _send(self, data: str, **to: str) -> Any:
         nonce = int(self.rpc("eth_getTransactionCount", _DEPLOYER.address, "latest"), 16)
@@ -144,10 +145,10 @@ def creation_code(runtime: bytes) -> bytes:
 
 @contextmanager
 def running_evm_node(kind: str | None = None) -> Iterator[EvmNode]:
-    """Start a node on a free port; `kind` is `anvil` or `py-evm`, or the best there is."""
+    """Start a node on a free port: `anvil`, `py-evm`, `permit2` (our own with Permit2), or the best there is."""
     anvil = find_anvil()
     kind = kind or ("anvil" if anvil else "py-evm")
-    own = [sys.executable, "-m", "ops.local_chain"]
+    own = [sys.executable, "-m", "tests.outside.permit2_chain" if kind == "permit2" else "ops.local_chain"]
     command = [*([anvil] if kind == "anvil" else own), "--port", "0"]
     with running(command) as address, loopback.client(timeout=20) as http:
         node = EvmNode(kind, f"http://{address}", http)

@@ -18,7 +18,7 @@ import msgspec
 from tests.outside.preloaded import load
 
 
-def found() -> dict[str, object]:
+def findings() -> dict[str, object]:
     """Everything in which a fork might differ from an interpreter that was just started."""
     status = dict(line.split(":\t", 1) for line in Path("/proc/self/status").read_text().splitlines() if ":\t" in line)
     return {
@@ -47,7 +47,7 @@ _SAME = ("Uid", "Gid", "Groups", "Umask", "Threads", "SigBlk", "SigIgn", "SigCgt
 
 if __name__ == "__main__":
     load(sys.argv[1])
-    looked = {"found": found(), "drawn": random.random()}
+    looked = {"found": findings(), "drawn": random.random()}
     sys.stdout.write(msgspec.json.encode(looked).decode() + "\n")
     sys.stdout.flush()
     signal.pause()

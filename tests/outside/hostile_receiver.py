@@ -106,7 +106,7 @@ class HostileReceiver:
             yield server
 
     def _caller(self, name: str) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]:
-        async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        async def on_connection(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             task, connection = asyncio.current_task(), next(self._connections)
             self._tasks.add(task)
             with contextlib.suppress(OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
@@ -115,7 +115,7 @@ class HostileReceiver:
             writer.close()
             self._tasks.discard(task)
 
-        return connected
+        return on_connection
 
     async def _answer(
         self, server: str, connection: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
@@ -129,88 +129,88 @@ class HostileReceiver:
         if does.startswith("status-"):
             writer.write(f"HTTP/1.1 {does.removeprefix('status-')} Such\r\ncontent-length: 0\r\n\r\n".encode())
             return True
-        return await getattr(self, f"_{does.replace('-', '_')}")(path, reader, writer)  # type: ignore[no-any-return]
+        return await getattr(self, f"_answer_{does.replace('-', '_')}")(path, reader, writer)  # type: ignore[no-any-return]
 
-    async def _good(self, _path: str, _reader: Any, writer: asyncio.StreamWriter) -> bool:
+    async def _answer_good(self, _path: str, _reader: Any, writer: asyncio.StreamWriter) -> bool:
         writer.write(OK)
         return True
 
-    async def _closing(self, _path: str, _reader: Any, writer: asyncio.StreamWriter) -> bool:
+    async def _answer_closing(self, _path: str, _reader: Any, writer: asyncio.StreamWriter) -> bool:
         writer.write(b"HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n")
         return False
 
-    async def _held(self, path: str, _reader: Any, writer: asyncio.StreamWriter) -> bool:
+    async def _answer_held(self, path: str, _reader: Any, writer: asyncio.StreamWriter) -> bool:
         await self._gates[path].wait()
         writer.write(OK)
         return True
 
-    async def _mute(self, _path: str, reader: asyncio.StreamReader, _writer: Any) -> bool:
+    async def _answer_mute(self, _path: str, reader: asyncio.StreamReader, _writer: Any) -> bool:
         await reader.read()
         return False
 
-    async def _drip(self, _path: str, _reader: Any, writer: asyncio.StreamWriter) -> bool:
+    async def _answer_drip(self, _path: str, _reader: Any, writer: asyncio.StreamWriter) -> bool:
         writer.write(b"HTTP/1.1 200 OK\r\nx-slow: ")
         while True:
             await _push(writer, b".")
             await asyncio.sleep(0.05)
 
-    async def _drip_body(self, path: str, _reader: Any, writer: asyncio.StreamWriter) -> bool:
+    async def _answer_drip_body(self, path: str, _reader: Any, writer: asyncio.StreamWriter) -> bool:
         writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 2000\r\n\r\n")
         while True:
             await _push(writer, b".")
             self.sent[path] += 1
             await asyncio.sleep(0.05)
 
-    async def _redirect(self, path: str, _reader: Any, writer: asyncio.StreamWriter) -> bool:
+    async def _answer_redirect(self, path: str, _reader: Any, writer: asyncio.StreamWriter) -> bool:
         there = f"https://localhost:{self.ports['good']}{path}/good"
         writer.write(f"HTTP/1.1 307 Elsewhere\r\nlocation: {there}\r\ncontent-length: 0\r\n\r\n".encode())
         return True
 
-    async def _gone(self, _path: str, _reader: Any, writer: asyncio.StreamWriter) -> bool:
+    async def _answer_gone(self, _path: str, _reader: Any, writer: asyncio.StreamWriter) -> bool:
         writer.write(b"HTTP/1.1 410 Gone\r\ncontent-length: 0\r\n\r\n")
         return True
 
-    async def _busy(self, _path: str, _reader: Any, writer: asyncio.StreamWriter) -> bool:
+    async def _answer_busy(self, _path: str, _reader: Any, writer: asyncio.StreamWriter) -> bool:
         writer.write(b"HTTP/1.1 429 Too Many\r\nretry-after: 7200\r\ncontent-length: 0\r\n\r\n")
         return True
 
-    async def _later(self, _path: str, _reader: Any, writer: asyncio.StreamWriter) -> bool:
+    async def _answer_later(self, _path: str, _reader: Any, writer: asyncio.StreamWriter) -> bool:
         writer.write(b"HTTP/1.1 503 Later\r\nretry-after: 300\r\ncontent-length: 0\r\n\r\n")
         return True
 
-    async def _soon(self, _path: str, _reader: Any, writer: asyncio.StreamWriter) -> bool:
+    async def _answer_soon(self, _path: str, _reader: Any, writer: asyncio.StreamWriter) -> bool:
         writer.write(b"HTTP/1.1 503 Soon\r\nretry-after: nonsense\r\ncontent-length: 0\r\n\r\n")
         return True
 
-    async def _huge(self, path: str, _reader: Any, writer: asyncio.StreamWriter) -> bool:
+    async def _answer_huge(self, path: str, _reader: Any, writer: asyncio.StreamWriter) -> bool:
         writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 1099511627776\r\n\r\n")
         while True:
             await _push(writer, b"." * 65536)
             self.sent[path] += 65536
 
-    async def _bomb(self, path: str, _reader: Any, writer: asyncio.StreamWriter) -> bool:
+    async def _answer_bomb(self, path: str, _reader: Any, writer: asyncio.StreamWriter) -> bool:
         bomb = gzip.compress(bytes(2_000_000))
         head = f"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: {len(bomb)}\r\n\r\n"
         writer.write(head.encode() + bomb)
         return True
 
-    async def _endless_head(self, _path: str, _reader: Any, writer: asyncio.StreamWriter) -> bool:
+    async def _answer_endless_head(self, _path: str, _reader: Any, writer: asyncio.StreamWriter) -> bool:
         writer.write(b"HTTP/1.1 200 OK\r\n")
         while True:
             await _push(writer, b"x-more: " + b"." * 8000 + b"\r\n")
 
-    async def _early(self, *_: Any) -> bool:
+    async def _answer_early(self, *_: Any) -> bool:
         return False
 
-    async def _half(self, _path: str, _reader: Any, writer: asyncio.StreamWriter) -> bool:
+    async def _answer_half(self, _path: str, _reader: Any, writer: asyncio.StreamWriter) -> bool:
         writer.write(b"HTTP/1.1 200 O")
         return False
 
-    async def _garbage(self, _path: str, _reader: Any, writer: asyncio.StreamWriter) -> bool:
+    async def _answer_garbage(self, _path: str, _reader: Any, writer: asyncio.StreamWriter) -> bool:
         writer.write(b"\x00\xff\r\n\r\n" * 100)
         return False
 
-    async def _flaky(self, path: str, _reader: Any, writer: asyncio.StreamWriter) -> bool:
+    async def _answer_flaky(self, path: str, _reader: Any, writer: asyncio.StreamWriter) -> bool:
         """Good from the third time on."""
         times = sum(one.path == path for one in self.heard)
         writer.write(OK if times > 2 else b"HTTP/1.1 500 Not Yet\r\ncontent-length: 0\r\n\r\n")
@@ -233,7 +233,7 @@ def running_receiver() -> Iterator[HostileReceiver]:
         receivers, ready = HostileReceiver(Path(folder)), threading.Event()
         thread = threading.Thread(target=lambda: asyncio.run(receivers.serve(ready)), daemon=True)
         thread.start()
-        assert ready.wait(10)
+        assert ready.wait(60)
         yield receivers
         receivers.stop()
-        thread.join(10)
+        thread.join(60)

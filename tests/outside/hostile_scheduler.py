@@ -4,6 +4,7 @@ import asyncio
 import sys
 from pathlib import Path
 
+from custody.chains import built_in, families
 from custody.kit import logs, outside_urls
 from custody.kit.outside import Outside
 from scheduler import settings
@@ -12,6 +13,7 @@ from tests.outside.rebinding_proxy import Resolver
 
 if __name__ == "__main__":
     logs.set_up()
+    families.hand_in(built_in.LISTED)
     given = settings.read()
     outside = Outside(
         loopback_allowed=outside_urls.loopback_allowed(given.public_url),

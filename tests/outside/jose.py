@@ -64,13 +64,13 @@ def compact(header: Part, payload: Part, sign: Callable[[bytes], bytes]) -> str:
     return f"{content}.{base64url(sign(content.encode()))}"
 
 
-def signed(payload: Part, key: SigningKey, **header: object) -> str:
+def sign_token(payload: Part, key: SigningKey, **header: object) -> str:
     """A token of this key; a field of its header that is None is left out."""
     fields = {"alg": key.alg, "kid": key.kid, "typ": "JWT"} | header
     return compact({name: value for name, value in fields.items() if value is not None}, payload, key.sign)
 
 
-def unsigned(payload: Part, alg: str = "none", **header: object) -> str:
+def token_without_signature(payload: Part, alg: str = "none", **header: object) -> str:
     """A token with an empty signature."""
     return compact({"alg": alg} | header, payload, lambda _: b"")
 
@@ -81,7 +81,7 @@ def hmac_signed(payload: Part, secret: bytes, **header: object) -> str:
     return compact(fields, payload, lambda content: hmac.digest(secret, content, "sha256"))
 
 
-def unencoded(payload: Part, key: SigningKey) -> str:
+def token_in_the_clear(payload: Part, key: SigningKey) -> str:
     """A token whose payload stands in it as it is. RFC 7797."""
     head = base64url(_bytes({"alg": key.alg, "kid": key.kid, "b64": False, "crit": ["b64"]}))
     content = f"{head}.{_bytes(payload).decode()}"

@@ -49,7 +49,7 @@ class LyingNode:
         return msgspec.json.encode([self._one(item) for item in request])
 
     def _one(self, item: dict[str, Any]) -> dict[str, Any]:
-        method, params = item["method"], item["params"]
+        method, params = item["method"], item.get("params", [])
         self.asked.append((method, params))
         if method == self.stalls_on:
             self.stalled.set()

@@ -68,7 +68,7 @@ class OddApi:
 
     async def listen(self) -> None:
         """Take connections, on the same port as before."""
-        self._server = await asyncio.start_server(self._connected, "127.0.0.1", self.port, limit=2**20)
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", self.port, limit=2**20)
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def refuse(self) -> None:
@@ -79,7 +79,7 @@ class OddApi:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
         self._tasks.add(task)
@@ -99,7 +99,7 @@ class OddApi:
                 return await deed(self, request, writer)
         await passes_on(self, request, writer)
 
-    async def asked(self, request: Request) -> AsyncGenerator[bytes]:
+    async def ask(self, request: Request) -> AsyncGenerator[bytes]:
         """Pass on the answer of the API behind, as it comes."""
         reader, writer = await asyncio.open_connection(*self.behind)
         try:
@@ -149,7 +149,7 @@ def succeeds(data: object, **headers: str) -> Deed:
 
 async def passes_on(api: OddApi, request: Request, writer: asyncio.StreamWriter) -> None:
     """Give the answer of the API behind, as it comes."""
-    async with contextlib.aclosing(api.asked(request)) as said:
+    async with contextlib.aclosing(api.ask(request)) as said:
         async for chunk in said:
             writer.write(chunk)
             await writer.drain()
@@ -186,16 +186,16 @@ async def floods(api: OddApi, request: Request, writer: asyncio.StreamWriter) ->
 
 async def loses(api: OddApi, request: Request, writer: asyncio.StreamWriter) -> None:
     """Pass the request on, let the API do what it says, and keep the answer back."""
-    async with contextlib.aclosing(api.asked(request)) as said:
+    async with contextlib.aclosing(api.ask(request)) as said:
         async for _ in said:
             pass
 
 
-def changed(pattern: bytes, becomes: bytes) -> Deed:
+def changing(pattern: bytes, becomes: bytes) -> Deed:
     """Pass on what the API answers with something in it made otherwise."""
 
     async def deed(api: OddApi, request: Request, writer: asyncio.StreamWriter) -> None:
-        async with contextlib.aclosing(api.asked(request)) as said:
+        async with contextlib.aclosing(api.ask(request)) as said:
             whole = re.sub(pattern, becomes, b"".join([chunk async for chunk in said]))
         length = len(whole) - whole.index(b"\r\n\r\n") - 4
         await api.write(writer, re.sub(rb"(?i)content-length: \d+", b"content-length: %d" % length, whole, count=1))

@@ -17,7 +17,7 @@ import msgspec
 
 from tests.outside import loopback
 from tests.outside.certificates import Authority
-from tests.outside.jose import Algorithm, SigningKey, base64url, signed
+from tests.outside.jose import Algorithm, SigningKey, base64url, sign_token
 from tests.outside.replies import Heard, Reply, json, redirect
 from tests.outside.web_server import WebServer, serving
 
@@ -67,7 +67,7 @@ class OidcServer(WebServer):
         # Access tokens that it gave out.
         self._access: set[str] = set()
 
-    def started(self) -> None:
+    def begin(self) -> None:
         """Be its own issuer, unless another one was named."""
         self.issuer = self.issuer or self.url
 
@@ -78,13 +78,13 @@ class OidcServer(WebServer):
 
     def sign(self, claims: dict[str, Any]) -> str:
         """An ID token with these claims, by the newest key."""
-        return signed(claims, self.keys[0], **self.header_changes)
+        return sign_token(claims, self.keys[0], **self.header_changes)
 
     def claims(self, nonce: str | None = None, **changes: object) -> dict[str, Any]:
         """Make the claims of an ID token now."""
         now = int(time.time())
         honest = {"iss": self.issuer, "aud": self.client_id, "iat": now, "exp": now + 600, "nonce": nonce}
-        return changed(honest | self.person | changes, self.claim_changes)
+        return with_changes(honest | self.person | changes, self.claim_changes)
 
     def browse(self, authorization_url: str, ca_file: Any = None) -> str:
         """Ask for a code as the person's browser does; give where it is sent."""
@@ -108,7 +108,7 @@ class OidcServer(WebServer):
             "code_challenge_methods_supported": ["S256"],
             "authorization_response_iss_parameter_supported": True,
         }
-        return changed(honest, self.discovery_changes)
+        return with_changes(honest, self.discovery_changes)
 
     def respond(self, heard: Heard) -> Reply:
         """Answer as a provider does."""
@@ -120,7 +120,7 @@ class OidcServer(WebServer):
             return json({"keys": [key.jwk for key in self.keys] if self.shown_keys is None else self.shown_keys})
         if heard.path == "/userinfo":
             known = heard.headers.get("authorization", "").removeprefix("Bearer ") in self._access
-            return json(changed(self.person, self.userinfo_changes)) if known else Reply(401)
+            return json(with_changes(self.person, self.userinfo_changes)) if known else Reply(401)
         # An issuer may have a path.
         if heard.path.endswith(DISCOVERY):
             return json(self.discovery())
@@ -144,7 +144,7 @@ class OidcServer(WebServer):
         grant = Grant(asked["client_id"], asked["redirect_uri"], asked.get("nonce"), asked["code_challenge"])
         self._codes[code] = grant
         honest = {"code": code, "state": asked.get("state"), "iss": self.issuer}
-        query = urlencode(changed(honest, self.callback_changes)) + self.callback_suffix
+        query = urlencode(with_changes(honest, self.callback_changes)) + self.callback_suffix
         return redirect(f"{asked['redirect_uri']}{'&' if '?' in asked['redirect_uri'] else '?'}{query}")
 
     def _token(self, heard: Heard) -> Reply:
@@ -162,7 +162,7 @@ class OidcServer(WebServer):
             or grant.challenge != verifier
         ):
             return json({"error": "invalid_grant"}, 400)
-        return json(changed(self.tokens(grant), self.token_changes))
+        return json(with_changes(self.tokens(grant), self.token_changes))
 
     def tokens(self, grant: Grant) -> dict[str, Any]:
         """Exchange a good code for tokens."""
@@ -189,7 +189,7 @@ class OidcServer(WebServer):
         return client if secret is None or method in self.auth_methods else None
 
 
-def changed(honest: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+def with_changes(honest: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     """A mapping with some values replaced, and without those that are None."""
     return {name: value for name, value in {**honest, **changes}.items() if value is not None}
 

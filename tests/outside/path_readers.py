@@ -22,7 +22,7 @@ from werkzeug.wrappers import Request, Response
 
 from tests.fixtures.eventually import eventually
 from tests.outside.processes import READY, die_with, running
-from tests.outside.programs import NGINX, installed
+from tests.outside.programs import NGINX, install
 
 _NODE = """
 import {createServer} from 'node:http';
@@ -109,7 +109,7 @@ def path_readers() -> Iterator[list[Reader]]:
 def _nginx(folder: Path) -> Iterator[None]:
     (folder / "nginx.conf").write_text(_NGINX.format(folder=folder))
     process = subprocess.Popen(
-        [str(installed(NGINX)), "-c", str(folder / "nginx.conf"), "-e", str(folder / "error.log")],
+        [str(install(NGINX)), "-c", str(folder / "nginx.conf"), "-e", str(folder / "error.log")],
         stdin=subprocess.DEVNULL,
         preexec_fn=die_with(os.getpid()),  # noqa: PLW1509
     )
@@ -119,7 +119,7 @@ def _nginx(folder: Path) -> Iterator[None]:
         yield
     finally:
         process.terminate()
-        process.wait(10)
+        process.wait(60)
 
 
 def _http_server() -> None:
@@ -127,6 +127,8 @@ def _http_server() -> None:
 
     class Handler(SimpleHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        # It sends head and body apart: else the body waits 40 ms for the other side's word that the head has come.
+        disable_nagle_algorithm = True
 
         def do_GET(self) -> None:
             body = ("/" + self.translate_path(self.path)[len(os.getcwd()) :].lstrip("/")).encode(errors="replace")

@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, unquote, urlsplit, urlunsplit
 
 from tests.fixtures.eventually import eventually
 from tests.outside.processes import die_with
-from tests.outside.programs import POOLER, installed
+from tests.outside.programs import POOLER, install
 
 # The first that prepares a client's statements on whichever connection its transaction gets.
 KEEPS_STATEMENTS = (1, 21)
@@ -38,7 +38,7 @@ max_client_conn = 500
 
 def version() -> tuple[int, int]:
     """Of the PgBouncer that is installed here."""
-    said = subprocess.run([installed(POOLER), "--version"], capture_output=True, text=True, check=True).stdout
+    said = subprocess.run([install(POOLER), "--version"], capture_output=True, text=True, check=True).stdout
     major, minor = re.findall(r"\d+", said)[:2]
     return int(major), int(minor)
 
@@ -60,7 +60,7 @@ def running_pgbouncer(urls: Mapping[str, str], *, mode: str, statements: int = 0
         if uid is not None:
             os.chown(folder, uid, uid)
         process = subprocess.Popen(
-            [installed(POOLER), "-q", folder / "settings.ini"],
+            [install(POOLER), "-q", folder / "settings.ini"],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -70,7 +70,7 @@ def running_pgbouncer(urls: Mapping[str, str], *, mode: str, statements: int = 0
             preexec_fn=die_with(os.getpid()),  # noqa: PLW1509
         )
         try:
-            eventually(lambda: _listens(process, folder), seconds=10)
+            eventually(lambda: _listens(process, folder))
             yield {process: urlunsplit(urlsplit(url)._replace(query=f"host={folder}")) for process, url in urls.items()}
         finally:
             process.kill()

@@ -36,12 +36,12 @@ async def pooler(url: str) -> AsyncIterator[str]:
     parts = urlsplit(url)
     real = f"{parse_qs(parts.query)['host'][0]}/{_SOCKET}"
 
-    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def on_connection(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         up_reader, up_writer = await asyncio.open_unix_connection(real)
         await asyncio.gather(_questions(reader, up_writer), _answers(up_reader, writer), return_exceptions=True)
 
     with tempfile.TemporaryDirectory(prefix="po-") as folder:
-        server = await asyncio.start_unix_server(connected, f"{folder}/{_SOCKET}")
+        server = await asyncio.start_unix_server(on_connection, f"{folder}/{_SOCKET}")
         try:
             yield urlunsplit(parts._replace(query=f"host={folder}"))
         finally:

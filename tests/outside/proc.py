@@ -18,7 +18,7 @@ def words_of(pid: int) -> list[str]:
     return _read(pid, "cmdline").split("\0")[:-1]
 
 
-def ended(pid: int) -> bool:
+def is_over(pid: int) -> bool:
     """Tell whether a process is gone, or waits for nothing but to be counted."""
     return _read(pid, "stat").rpartition(")")[2].split()[:1] in ([], ["Z"])
 

@@ -14,7 +14,7 @@ import yaml
 from tests.fixtures.eventually import eventually
 from tests.outside import loopback
 from tests.outside.processes import PROJECT, die_with
-from tests.outside.programs import PROMETHEUS, installed
+from tests.outside.programs import PROMETHEUS, install
 
 _STARTS_WITHIN = 60
 
@@ -55,7 +55,7 @@ def running_prometheus(port: int, targets: Mapping[str, int]) -> Iterator[Promet
         with (folder / "log").open("wb") as log:
             process = subprocess.Popen(
                 [
-                    installed(PROMETHEUS),
+                    install(PROMETHEUS),
                     f"--config.file={folder}/prometheus.yml",
                     f"--storage.tsdb.path={folder}/data",
                     f"--web.listen-address=127.0.0.1:{port}",

@@ -15,7 +15,7 @@ from valkey.exceptions import TimeoutError as TooSlow
 
 from tests.fixtures.eventually import eventually
 from tests.outside.processes import die_with
-from tests.outside.programs import KEY_VALUE_STORE, installed
+from tests.outside.programs import KEY_VALUE_STORE, install
 
 # Below the ports that the kernel gives to outgoing connections, so a stopped server's port stays its own.
 _PORTS = range(20_000, 32_000)
@@ -103,16 +103,16 @@ class RedisServer:
 @contextmanager
 def running_redis() -> Iterator[RedisServer]:
     """Start one on a port of its own."""
-    program = installed(KEY_VALUE_STORE)
+    program = install(KEY_VALUE_STORE)
     with tempfile.TemporaryDirectory(prefix="cr-") as folder:
-        server = _started(program, Path(folder))
+        server = _start(program, Path(folder))
         try:
             yield server
         finally:
             server.stop()
 
 
-def _started(program: Path, folder: Path) -> RedisServer:
+def _start(program: Path, folder: Path) -> RedisServer:
     for _ in range(20):
         server = RedisServer(program, folder, secrets.choice(_PORTS))
         try:

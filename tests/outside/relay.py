@@ -14,7 +14,7 @@ class Relay:
 
     async def start(self) -> None:
         """Be there from now on."""
-        self._server = await asyncio.start_server(self._connected, "127.0.0.1", self.port)
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", self.port)
 
     async def stop(self) -> None:
         """Be gone, and cut what is open."""
@@ -24,7 +24,7 @@ class Relay:
             writer.close()
         await self._server.wait_closed()
 
-    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         up_reader, up_writer = await asyncio.open_connection("127.0.0.1", self._to)
         self._open |= {writer, up_writer}
         await asyncio.gather(_pass_on(reader, up_writer), _pass_on(up_reader, writer))

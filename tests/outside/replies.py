@@ -62,7 +62,7 @@ def silence() -> Reply:
     return Reply(after_seconds=_NEVER)
 
 
-def zipped(content: bytes = bytes(50_000_000)) -> Reply:
+def zip_bomb(content: bytes = bytes(50_000_000)) -> Reply:
     """Answer with something that is much larger when it is unpacked."""
     return Reply(200, gzip.compress(content), {"content-type": "application/json", "content-encoding": "gzip"})
 

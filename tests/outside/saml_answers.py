@@ -151,19 +151,19 @@ class Answer:
                     add(one, SAML, "AttributeValue", value)
         return made
 
-    def signed(self, by: Key, what: str = "assertion") -> bytes:
+    def sign(self, by: Key, what: str = "assertion") -> bytes:
         """The bytes of the answer with the `assertion`, the `response` or `both` signed."""
-        return signed(self.tree(), by, what)
+        return sign_tree(self.tree(), by, what)
 
 
-def signed(tree: Tree, by: Key, what: str = "assertion", prefixes: str | None = None) -> bytes:
+def sign_tree(tree: Tree, by: Key, what: str = "assertion", prefixes: str | None = None) -> bytes:
     """A tree's bytes, signed by xmlsec."""
     tree = copy.deepcopy(tree)
     if what in ("assertion", "both"):
         sign(the(tree, "Assertion"), by, prefixes=prefixes)
     if what in ("response", "both"):
         sign(tree, by, prefixes=prefixes)
-    return written(tree)
+    return to_bytes(tree)
 
 
 def sign(parent: Tree, by: Key, size: str = "256", prefixes: str | None = None) -> Tree:
@@ -240,7 +240,7 @@ def the(tree: Tree, local: str) -> Tree:
     return next(tree.iter(f"{{*}}{local}"))
 
 
-def written(tree: Tree) -> bytes:
+def to_bytes(tree: Tree) -> bytes:
     """A tree as it goes over the wire."""
     return bytes(etree.tostring(tree))
 

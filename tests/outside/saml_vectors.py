@@ -27,48 +27,48 @@ SAID = {
 }
 
 
-def accepted() -> dict[str, tuple[bytes, dict[str, Any]]]:
+def good_answers() -> dict[str, tuple[bytes, dict[str, Any]]]:
     """Answers that must be read, and what they say."""
     indented = ANSWER.tree()
     saml.etree.indent(indented)
     persistent = ANSWER.but(name_id="p-1", name_id_format=saml.PERSISTENT, attributes={"mail": ["ann@example.com"]})
     return {
-        "assertion-signed-rsa": (ANSWER.signed(RSA), SAID),
-        "both-signed-p256": (ANSWER.signed(P256, "both"), SAID),
-        "prefix-list": (saml.signed(ANSWER.tree(), RSA, "both", "#default saml xs"), SAID),
-        "indented": (saml.signed(indented, RSA), SAID),
+        "assertion-signed-rsa": (ANSWER.sign(RSA), SAID),
+        "both-signed-p256": (ANSWER.sign(P256, "both"), SAID),
+        "prefix-list": (saml.sign_tree(ANSWER.tree(), RSA, "both", "#default saml xs"), SAID),
+        "indented": (saml.sign_tree(indented, RSA), SAID),
         "persistent": (
-            persistent.signed(RSA),
+            persistent.sign(RSA),
             SAID | {"nameId": "p-1", "nameIdFormat": saml.PERSISTENT, "groups": []},
         ),
     }
 
 
-def refused() -> dict[str, tuple[bytes, dict[str, Any]]]:
+def bad_answers() -> dict[str, tuple[bytes, dict[str, Any]]]:
     """Answers that must be refused, with the code and the check."""
-    wrapped = saml.etree.fromstring(ANSWER.signed(RSA))
+    wrapped = saml.etree.fromstring(ANSWER.sign(RSA))
     evil = copy.deepcopy(saml.the(wrapped, "Assertion"))
     evil.remove(evil[1])
     evil.set("ID", "_forged")
     saml.the(evil, "NameID").text = "eve@example.com"
     saml.the(wrapped, "Assertion").addprevious(evil)
-    genuine = ANSWER.signed(RSA)
+    genuine = ANSWER.sign(RSA)
     old = ANSWER.but(now=NOW - timedelta(minutes=11), lifetime=timedelta(hours=1))
     failed = ANSWER.but(status="urn:oasis:names:tc:SAML:2.0:status:Responder")
     other = ANSWER.but(sp_entity_id="https://other.example/metadata")
     cases: dict[str, tuple[bytes, str, str]] = {
         "comment-in-name-id": (genuine.replace(b"ann@", b"ann<!---->@"), "saml_xml", "xml"),
         "doctype": (b"<!DOCTYPE x>" + genuine, "saml_xml", "xml"),
-        "status-responder": (failed.signed(RSA, "response"), "saml_idp_refused", "status"),
-        "forged-assertion-before": (saml.written(wrapped), "saml_assertion_twice", "assertion"),
-        "response-signed-only": (ANSWER.signed(RSA, "response"), "saml_assertion_unsigned", "signed"),
+        "status-responder": (failed.sign(RSA, "response"), "saml_idp_refused", "status"),
+        "forged-assertion-before": (saml.to_bytes(wrapped), "saml_assertion_twice", "assertion"),
+        "response-signed-only": (ANSWER.sign(RSA, "response"), "saml_assertion_unsigned", "signed"),
         "changed-after-signing": (genuine.replace(b"ann@", b"eve@"), "saml_digest_mismatch", "signature"),
-        "by-another-key": (ANSWER.signed(saml.key("p256", "other")), "saml_signature_invalid", "signature"),
-        "unsolicited": (ANSWER.but(request_id=None).signed(RSA), "saml_unsolicited", "request"),
-        "eleven-minutes-old": (old.signed(RSA), "saml_too_old", "times"),
-        "another-audience": (other.signed(RSA), "saml_audience", "audience"),
+        "by-another-key": (ANSWER.sign(saml.key("p256", "other")), "saml_signature_invalid", "signature"),
+        "unsolicited": (ANSWER.but(request_id=None).sign(RSA), "saml_unsolicited", "request"),
+        "eleven-minutes-old": (old.sign(RSA), "saml_too_old", "times"),
+        "another-audience": (other.sign(RSA), "saml_audience", "audience"),
         "no-authn-statement": (
-            ANSWER.but(authentication=False).signed(RSA),
+            ANSWER.but(authentication=False).sign(RSA),
             "saml_authn_statement_missing",
             "authentication",
         ),
@@ -91,7 +91,7 @@ def main() -> None:
         "accepted": {},
         "refused": {},
     }
-    for kind, answers in (("accepted", accepted()), ("refused", refused())):
+    for kind, answers in (("accepted", good_answers()), ("refused", bad_answers())):
         for name, (content, outcome) in answers.items():
             (FOLDER / f"{name}.xml").write_bytes(content)
             listed[kind][name] = outcome

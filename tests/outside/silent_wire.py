@@ -21,7 +21,7 @@ class SilentWire:
         self.hung_up = asyncio.Event()
         self.over = asyncio.Event()
 
-    async def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Pass everything on until the end of the test."""
         up_reader, up_writer = await asyncio.open_unix_connection(self._postgres)
         asking = asyncio.ensure_future(_pass_on(reader, up_writer))
@@ -49,7 +49,7 @@ async def silent_wire(url: str) -> AsyncIterator[tuple[SilentWire, str]]:
     parts = urlsplit(url)
     wire = SilentWire(f"{parse_qs(parts.query)['host'][0]}/{_SOCKET}")
     with tempfile.TemporaryDirectory(prefix="sw-") as folder:
-        server = await asyncio.start_unix_server(wire.connected, f"{folder}/{_SOCKET}")
+        server = await asyncio.start_unix_server(wire.serve, f"{folder}/{_SOCKET}")
         try:
             yield wire, urlunsplit(parts._replace(query=f"host={folder}"))
         finally:

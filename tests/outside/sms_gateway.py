@@ -7,7 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import msgspec
 
-from tests.fixtures.eventually import eventually
+from tests.fixtures.eventually import PATIENCE_SECONDS, eventually
 from tests.outside.codes import code_in
 
 
@@ -45,7 +45,7 @@ class SmsGateway:
         """Return the messages to a number, in order."""
         return [sms for sms in self.sent if sms.to == number]
 
-    def code_for(self, number: str, after: int = 0, seconds: float = 10.0) -> str:
+    def code_for(self, number: str, after: int = 0, seconds: float = PATIENCE_SECONDS) -> str:
         """The six digits in the message that follows the first `after` ones, as soon as it is there."""
         return code_in(eventually(lambda: self.to(number)[after:], seconds=seconds)[0].text)
 

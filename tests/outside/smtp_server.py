@@ -19,7 +19,7 @@ from urllib.parse import quote
 import msgspec
 from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
 
-from tests.fixtures.eventually import eventually
+from tests.fixtures.eventually import PATIENCE_SECONDS, eventually
 from tests.outside.certificates import Authority
 from tests.outside.codes import code_in
 from tests.outside.processes import READY, running
@@ -75,7 +75,7 @@ class Mailbox:
         new.write_text(mode)
         new.replace(self._folder / "mode")
 
-    def refused(self, address: str) -> bool:
+    def has_refused(self, address: str) -> bool:
         """Tell whether a mail to this address was not taken."""
         return address in (self._folder / "refused").read_text().split()
 
@@ -88,11 +88,11 @@ class Mailbox:
         """Count the mails to an address: what `after` means in the other questions."""
         return len(self.mails(address))
 
-    def mail_for(self, address: str, after: int = 0, seconds: float = 10.0) -> Mail:
+    def mail_for(self, address: str, after: int = 0, seconds: float = PATIENCE_SECONDS) -> Mail:
         """The mail that follows the first `after` ones, as soon as it is there."""
         return eventually(lambda: self.mails(address)[after:], seconds=seconds)[0]
 
-    def code_for(self, address: str, after: int = 0, seconds: float = 10.0) -> str:
+    def code_for(self, address: str, after: int = 0, seconds: float = PATIENCE_SECONDS) -> str:
         """The six digits in that mail."""
         return code_in(self.mail_for(address, after, seconds).text)
 

@@ -110,7 +110,7 @@ def legacy(*instructions: Instruction, payer: Pubkey = US, blockhash: str | None
     return Message.new_with_blockhash(list(instructions), payer, _hash(blockhash))
 
 
-def encoded(content: Message | MessageV0, signatures: list[Signature] | None = None) -> str:
+def encode(content: Message | MessageV0, signatures: list[Signature] | None = None) -> str:
     """A transaction in base64, unsigned unless signatures are given."""
     empty = [Signature.default()] * content.header.num_required_signatures
     return base64.b64encode(bytes(VersionedTransaction.populate(content, signatures or empty))).decode()

@@ -2,6 +2,7 @@
 
 import base64
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from decimal import Decimal
@@ -23,6 +24,7 @@ from tests.outside import loopback
 from tests.outside.processes import READY, running
 
 TOKEN = Pubkey.from_string("TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA")
+MEMO = Pubkey.from_string("MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr")
 PREFLIGHT_FAILED = -32002
 BLOCKHASH_BLOCKS = 150
 RENT = 10_000_000
@@ -37,6 +39,7 @@ class Cluster:
         self._height = 1
         self._last_valid = self._height + BLOCKHASH_BLOCKS
         self._landed: dict[str, int] = {}
+        self._whole: dict[str, VersionedTransaction] = {}
         self._mints: list[str] = []
 
     def table(self) -> Mapping[str, Method]:
@@ -54,8 +57,10 @@ class Cluster:
             "getTokenAccountsByOwner": self._token_accounts,
             "getSignatureStatuses": self._statuses,
             "getTransaction": self._transaction,
+            "getSignaturesForAddress": self._history,
             "getMinimumBalanceForRentExemption": lambda size, *_: self._svm.minimum_balance_for_rent_exemption(size),
             "sendTransaction": self._send,
+            "simulateTransaction": self._simulate,
             "requestAirdrop": lambda who, lamports, *_: self._landing(self._svm.airdrop(_key(who), lamports)),
             "dev_createMint": self._create_mint,
             "dev_mintTo": self._mint_to,
@@ -74,7 +79,19 @@ class Cluster:
         transaction = VersionedTransaction.from_bytes(base64.b64decode(encoded))
         if not (options or {}).get("skipPreflight"):
             _raise_if_failed(self._svm.simulate_transaction(transaction))
-        return self._landing(self._svm.send_transaction(transaction))
+        signature = self._landing(self._svm.send_transaction(transaction))
+        self._whole[signature] = transaction
+        return signature
+
+    def _simulate(self, encoded: str, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Tell whether it would succeed, also while a signature is still missing."""
+        self._svm.with_sigverify(options.get("sigVerify", False))
+        try:
+            outcome = self._svm.simulate_transaction(VersionedTransaction.from_bytes(base64.b64decode(encoded)))
+        finally:
+            self._svm.with_sigverify(True)
+        failed = isinstance(outcome, FailedTransactionMetadata)
+        return self._at({"err": str(outcome.err()) if failed else None, "logs": outcome.meta().logs()})
 
     def _landing(self, outcome: Any) -> str:
         _raise_if_failed(outcome)
@@ -93,10 +110,33 @@ class Cluster:
         ok: dict[str, Any] = {"Ok": None}
         return {"slot": slot, "confirmations": None, "confirmationStatus": "finalized", "err": None, "status": ok}
 
-    def _transaction(self, signature: str, *_: object) -> dict[str, Any] | None:
-        """The part of it that says what it cost: every transaction here has one signature."""
+    def _transaction(self, signature: str, options: Mapping[str, Any] | None = None) -> dict[str, Any] | None:
+        """Its cost by its signatures, and its bytes."""
         slot = self._landed.get(signature)
-        return {"slot": slot, "meta": {"err": None, "fee": FEE}} if slot is not None else None
+        if slot is None:
+            return None
+        whole = self._whole.get(signature)
+        signatures = 1 if whole is None else len(whole.signatures)
+        found = {"slot": slot, "meta": {"err": None, "fee": FEE * signatures}}
+        if whole is not None and (options or {}).get("encoding") == "base64":
+            found["transaction"] = [base64.b64encode(bytes(whole)).decode(), "base64"]
+        return found
+
+    def _history(self, who: str, options: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
+        """Every transaction that names an address, newest first, with its memo as nodes write it."""
+        named = [one for one, whole in self._whole.items() if _key(who) in whole.message.account_keys]
+        entries = [
+            {
+                "signature": one,
+                "slot": self._landed[one],
+                "err": None,
+                "memo": _memo(self._whole[one]),
+                "blockTime": int(time.time()),
+                "confirmationStatus": "finalized",
+            }
+            for one in reversed(named)
+        ]
+        return entries[: (options or {}).get("limit", 1000)]
 
     def _account_info(self, who: str, *_: object) -> dict[str, Any]:
         account = self._svm.get_account(_key(who))
@@ -213,6 +253,12 @@ def _raise_if_failed(outcome: Any) -> None:
         logs = outcome.meta().logs()
         message = f"Transaction simulation failed: {' '.join([str(outcome.err()), *logs[-2:]])}"
         raise RpcFailure(message, PREFLIGHT_FAILED)
+
+
+def _memo(whole: VersionedTransaction) -> str | None:
+    keys = whole.message.account_keys
+    memos = [bytes(one.data) for one in whole.message.instructions if keys[one.program_id_index] == MEMO]
+    return "; ".join(f"[{len(one)}] {one.decode()}" for one in memos) or None
 
 
 def _key(text: str) -> Pubkey:

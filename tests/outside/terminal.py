@@ -8,11 +8,10 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.fixtures.eventually import eventually
-from tests.outside.programs import Program, installed
+from tests.fixtures.eventually import PATIENCE_SECONDS, eventually
+from tests.outside.programs import Program, install
 
 TMUX = Program(("tmux",), ("tmux",))
-PATIENCE_SECONDS = 30
 _GONE = "the program ended with "
 
 
@@ -25,7 +24,7 @@ class Terminal:
 
     def tmux(self, *words: str) -> str:
         """Run one of tmux's commands."""
-        return subprocess.run([*self._tmux, *words], capture_output=True, text=True, check=True, timeout=20).stdout
+        return subprocess.run([*self._tmux, *words], capture_output=True, text=True, check=True, timeout=60).stdout
 
     @property
     def text(self) -> str:
@@ -61,7 +60,7 @@ class Terminal:
         )
         return " ".join(seen.split())
 
-    def ended(self) -> int:
+    def wait_for_end(self) -> int:
         """Wait for the program's end; its exit status."""
         flat = self.sees(_GONE)
         return int(flat.rpartition(_GONE)[2].split()[0])
@@ -77,7 +76,7 @@ def terminal(
     program = shlex.join(str(word) for word in command)
     line = f"env -i {words} {program}; echo '{_GONE}'$?; exec cat"
     with tempfile.TemporaryDirectory(prefix="ct-") as sockets:
-        window = Terminal(installed(TMUX), Path(sockets))
+        window = Terminal(install(TMUX), Path(sockets))
         window.tmux("new-session", "-d", "-x", str(columns), "-y", str(lines), "-c", str(folder), line)
         try:
             yield window

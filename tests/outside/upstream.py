@@ -15,12 +15,16 @@ from typing import Any
 import msgspec
 
 from tests.outside.certificates import NAMES, Authority
+from tests.outside.http2_server import NAME as HTTP2
+from tests.outside.http2_server import Http2Server
+from tests.outside.paywall import Paywall
 from tests.outside.processes import READY, running
+from tests.outside.store import Store
 from tests.outside.upstream_answers import ANSWERS
 from tests.outside.upstream_server import Desk, Log, Server
 
 # By name; the first is where requests should go, nothing may ever reach the second.
-SERVERS = ("main", "wrong", "self-signed", "wrong-name", "expired", "plain", "mute")
+SERVERS = ("main", "wrong", "self-signed", "wrong-name", "expired", "plain", "mute", "store", "paywall")
 
 
 class Heard(msgspec.Struct):
@@ -68,7 +72,7 @@ class Upstream:
             file.seek(self._from)
             return file.read()
 
-    def heard(self) -> list[Heard]:
+    def requests(self) -> list[Heard]:
         """The requests that came since the test began, at whatever server."""
         found: list[Heard] = []
         for line in self.lines(""):
@@ -90,7 +94,7 @@ class Upstream:
         """Let whatever waits at this gate go on, once."""
         self._ask(f"release {gate}")
 
-    def sent(self, name: str) -> int:
+    def count_sent(self, name: str) -> int:
         """Count the bytes that went out under this name."""
         return self._ask(f"sent {name}")
 
@@ -123,13 +127,19 @@ async def _serve(folder: Path) -> None:
     certificates = {
         "main": good,
         "wrong": good,
+        "store": good,
+        "paywall": good,
         "plain": None,
         "mute": None,
         "self-signed": authority.leaf("self-signed", *NAMES, self_signed=True),
         "wrong-name": authority.leaf("wrong-name", "other.test"),
         "expired": authority.leaf("expired", *NAMES, age=timedelta(days=30)),
     }
-    ports = {name: await Server(name, ANSWERS, desk, log).open(certificates[name]) for name in SERVERS}
+    answers = {"store": Store(), "paywall": Paywall()}
+    ports = {
+        name: await Server(name, answers.get(name, ANSWERS), desk, log).open(certificates[name]) for name in SERVERS
+    }
+    ports[HTTP2] = await Http2Server(log).open(good)
     control = await asyncio.start_server(desk.serve, "127.0.0.1", 0)
     ports["control"] = control.sockets[0].getsockname()[1]
     (folder / "ports").write_bytes(msgspec.json.encode(ports))

@@ -8,7 +8,7 @@ import itertools
 import zlib
 from collections.abc import Awaitable, Callable
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import parse_qs, quote
 
 import brotli
 import msgspec
@@ -215,7 +215,7 @@ async def _event(visit: Visit, data: dict[str, Any]) -> None:
 
 
 @at("/unauthorized")
-async def unauthorized(visit: Visit) -> None:
+async def refuse_as_proxy(visit: Visit) -> None:
     """Its own 401, in every word like one of the proxy's."""
     forged = {"X-Request-Id": "x", "X-Service-Error": "bad_token", "X_Service_Error": "bad_token"}
     body = visit.query["body"].encode()
@@ -245,6 +245,34 @@ async def token(visit: Visit) -> None:
     name = "access_token" if visit.path == "/token" else "token"
     said = {name: f"minted-{next(_minted)}-{'x' * 30}", "expires_in": visit.number("seconds", 3_600)}
     await visit.answer_json(said)
+
+
+# Of each family the refresh token that counts; none once an old one was shown.
+_families: dict[str, str] = {}
+
+
+@at("/rotating")
+async def rotating(visit: Visit) -> None:
+    """A token endpoint with another refresh token for each use; an old one ends the family, as Auth0 and Okta do.
+
+    `gate` holds the answer back when the next one counts already; `lose` is the use whose answer never comes, `garble`
+    the one whose access token is none.
+    """
+    (given,) = parse_qs((await visit.body()).decode())["refresh_token"]
+    family, _, number = given.rpartition("-")
+    if given != _families.setdefault(family, f"{family}-0"):
+        _families[family] = ""
+        await visit.answer(b'{"error": "invalid_grant"}', 400, content_type="application/json")
+        return
+    _families[family] = following = f"{family}-{int(number) + 1}"
+    if "gate" in visit.query:
+        await visit.desk.gates[visit.query["gate"]].acquire()
+    if visit.query.get("lose") == number:
+        raise Goodbye
+    said = {"access_token": f"minted-{next(_minted)}-{'x' * 30}", "expires_in": visit.number("seconds", 3_600)}
+    if visit.query.get("garble") == number:
+        said["access_token"] = "a b"
+    await visit.answer_json(said | {"refresh_token": following})
 
 
 # ---------------------------------------------------------------- websockets
@@ -467,8 +495,11 @@ ENCODERS: dict[str, Callable[[bytes], bytes]] = {
 async def content_codings(visit: Visit) -> None:
     """The credential and `zeros` zeros in the codings that were asked for, whatever the request accepts.
 
-    `frame` says where it ends: by length, chunks or the connection; `named` says what the header calls it.
+    `frame` says where it ends: by length, chunks or the connection; `named` says what the header calls it. It waits for
+    the `gate`, if there is one, and after the answer again.
     """
+    if "gate" in visit.query:
+        await visit.desk.gates[visit.query["gate"]].acquire()
     names = visit.query.get("codings", "gzip").split(",")
     body = f"before <{visit.credential}> after".encode() + b"0" * visit.number("zeros", 0)
     for name in names:
@@ -490,6 +521,8 @@ async def content_codings(visit: Visit) -> None:
         await (visit.chunk if frame == "chunks" else visit.send)(body[at : at + piece])
     if frame == "chunks":
         await visit.chunk(b"")
+    if "gate" in visit.query:
+        await visit.desk.gates[visit.query["gate"]].acquire()
     if frame == "close":
         raise Goodbye
 
@@ -508,7 +541,7 @@ async def coded_transfer(visit: Visit) -> None:
 @at("/reflect")
 async def reflect(visit: Visit) -> None:
     """Shows the credential in the form that was asked for: in a header, or in a body cut into pieces."""
-    form = spelled(visit.credential, visit.query.get("form", "raw"))
+    form = spell(visit.credential, visit.query.get("form", "raw"))
     if visit.query.get("where") == "header":
         await visit.answer(b"", x_shown=f"<{form}>")
         return
@@ -563,7 +596,7 @@ async def _whole_or_part(visit: Visit, text: bytes) -> None:
     await visit.answer(part, 206, **common, **more, content_range=said, content_md5="of this part")
 
 
-def spelled(credential: str, form: str) -> str:
+def spell(credential: str, form: str) -> str:
     """A credential as programs write it."""
     data = credential.encode()
     forms: dict[str, Callable[[], str]] = {

@@ -88,7 +88,7 @@ class Visit:
     async def pieces(self) -> AsyncIterator[bytes]:
         """The body as it comes."""
         size, first = 0, b""
-        source = self._chunks() if self.header("transfer-encoding") else self._counted()
+        source = self._chunks() if self.header("transfer-encoding") else self._body_by_length()
         async for piece in source:
             size += len(piece)
             first += piece[: max(0, _LOGGED - len(first))]
@@ -96,7 +96,7 @@ class Visit:
         self.pending = False
         self._log("body", size=size, text=first.decode("latin-1"))
 
-    async def _counted(self) -> AsyncIterator[bytes]:
+    async def _body_by_length(self) -> AsyncIterator[bytes]:
         left = int(self.header("content-length") or 0)
         while left:
             piece = await self.reader.read(min(left, 65536))

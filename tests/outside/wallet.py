@@ -111,7 +111,7 @@ class NodeWallet:
 
     def __exit__(self, *_: object) -> None:
         # The end of its input is the end of it.
-        self._process.communicate(timeout=10)
+        self._process.communicate(timeout=60)
 
     def sign_in(self, says: SignIn, key: str | None = None) -> SignedIn:
         """The message of the wallet with this key, or of a new one, signed; Refused where siwe finds it malformed."""

@@ -42,7 +42,7 @@ class WebServer:
         """Return the requests to a path."""
         return [one for one in self.heard if one.path == path]
 
-    def started(self) -> None:
+    def begin(self) -> None:
         """Be told that `url` is known."""
 
     def respond(self, heard: Heard) -> Reply:
@@ -120,7 +120,7 @@ def serving[Server: WebServer](server: Server, authority: Authority | None = Non
             trust.load_cert_chain(authority.leaf(f"web-{port}", "localhost"))
             listener.socket = trust.wrap_socket(listener.socket, server_side=True, do_handshake_on_connect=False)
             server.url = f"https://localhost:{port}"
-        server.started()
+        server.begin()
         thread = threading.Thread(target=listener.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
         thread.start()
         try:

@@ -28,17 +28,17 @@ def element(random: Random, scope: dict[str, str], depth: int) -> str:
         local = random.choice(_NAMES)
         if (scope.get(owner, owner) if owner else "", local) not in used:
             used.add((scope.get(owner, owner) if owner else "", local))
-            value = _spelled(random, '<&"\r')
+            value = _spell(random, '<&"\r')
             written.append(f'{owner}:{local}="{value}"' if owner else f'{local} = "{value}"')
     random.shuffle(written)
     inside = ""
     for _ in range(random.randrange(4) if depth else 0):
-        inside += element(random, scope, depth - 1) if random.random() < 0.6 else _spelled(random, "<&>")
+        inside += element(random, scope, depth - 1) if random.random() < 0.6 else _spell(random, "<&>")
     tag = " ".join([name, *written]) + random.choice(("", " ", "\n"))
     return f"<{tag}>{inside}</{name}>" if inside or random.random() < 0.5 else f"<{tag}/>"
 
 
-def _spelled(random: Random, forbidden: str) -> str:
+def _spell(random: Random, forbidden: str) -> str:
     """A text as somebody may write it: each character as itself, where it may stand, or as one of its references."""
     out = ""
     for _ in range(random.randrange(8)):
@@ -48,7 +48,7 @@ def _spelled(random: Random, forbidden: str) -> str:
     return out
 
 
-def changed(random: Random, content: bytes) -> bytes:
+def change_place(random: Random, content: bytes) -> bytes:
     """The same bytes, but for one place."""
     at = random.randrange(len(content) + 1)
     junk = random.choice(

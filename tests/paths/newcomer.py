@@ -452,7 +452,7 @@ async def hear(agent: Agent, person: Person) -> dict[str, Any]:
     with receiver() as (url, received):
         endpoint = await person.caller.post("/webhooks", {"url": url, "events": ["tx.signed"]})
         order = await agent.pay(SHOP, 1, broadcast=False)
-        ours = await arrived(received, order.tx)
+        ours = await wait_for_event(received, order.tx)
         await person.caller.delete(f"/webhooks/{endpoint['id']}")
     headers, body = ours
     checker = Webhook(endpoint["secret"])
@@ -465,7 +465,7 @@ async def hear(agent: Agent, person: Person) -> dict[str, Any]:
     return {"event": event["event"], "ours": event["data"]["txId"] == order.tx, "forged": forged}
 
 
-async def arrived(received: list[tuple[dict[str, str], bytes]], tx: str) -> tuple[dict[str, str], bytes]:
+async def wait_for_event(received: list[tuple[dict[str, str], bytes]], tx: str) -> tuple[dict[str, str], bytes]:
     """Wait for the event about this transaction. A new endpoint also hears of what happened just before it was made."""
     for _ in range(300):
         for headers, body in received:

@@ -16,7 +16,7 @@ from tests.fixtures.server import Service
 AGENTS, EACH = 10, 200
 
 
-def walked(client: httpx.Client, path: str, rows: str | None, **query: Any) -> list[str]:
+def walk(client: httpx.Client, path: str, rows: str | None, **query: Any) -> list[str]:
     """The id of every row, page by page."""
     found: list[str] = []
     while True:
@@ -65,10 +65,10 @@ def test_two_thousand_are_read_while_more_are_signed(service: Service, tenant: T
 
     busy = agents[0]
     with closing(member(service, tenant, "owner", mfa=True)) as owner, signing(agents[:3]) as made:
-        of_all = walked(tenant, "/transactions", "transactions", limit=100)
-        of_one = walked(busy, f"/vault/{busy.id}/history", None, limit=20)
-        searched = walked(busy, f"/vault/{busy.id}/transactions", "transactions", limit=20, status="signed")
-        rows = walked(owner, "/audit/events", "data", limit=200, action="tx.signed")
+        of_all = walk(tenant, "/transactions", "transactions", limit=100)
+        of_one = walk(busy, f"/vault/{busy.id}/history", None, limit=20)
+        searched = walk(busy, f"/vault/{busy.id}/transactions", "transactions", limit=20, status="signed")
+        rows = walk(owner, "/audit/events", "data", limit=200, action="tx.signed")
 
     assert made, "nothing was signed meanwhile"
     for found, least in ((of_all, everything), (of_one, set(before[busy.id])), (searched, set(before[busy.id]))):

@@ -10,12 +10,12 @@ import pytest
 
 from ops import places
 from tests.fixtures.callers import ADDRESS, Agent, Tenant, new_tenant, rule
-from tests.fixtures.deployments import database_apart, deployed
+from tests.fixtures.deployments import database_apart, deploy
 from tests.fixtures.people import Person, member
 from tests.fixtures.postgres import Database
 from tests.fixtures.server import Service
 from tests.outside.bad_node import BadNode, running_bad_node
-from tests.routes.vault.transfers import authorised, fields, transfer
+from tests.routes.vault.transfers import fields, transfer, with_signer
 
 WORKING: dict[str, object] = {
     "eth_chainId": "0x7a69",
@@ -27,7 +27,7 @@ WORKING: dict[str, object] = {
     "eth_estimateGas": "0x5208",
     "eth_getTransactionByHash": None,
 }
-SECONDS = 15
+SECONDS = 60
 
 
 @pytest.fixture(scope="module")
@@ -43,18 +43,18 @@ def node() -> Iterator[BadNode]:
 
 
 @pytest.fixture(scope="module")
-def troubled(apart: Database, node: BadNode) -> Iterator[Service]:
+def on_bad_node(apart: Database, node: BadNode) -> Iterator[Service]:
     """A deployment whose only node does what a test says."""
-    with deployed(
+    with deploy(
         apart, "signer", "identity", "api", "scheduler", SERVICE_RPC_URL_31337=f"http://{node.address}"
     ) as running:
         yield running
 
 
 @pytest.fixture
-def payer(troubled: Service, node: BadNode) -> Iterator[Agent]:
+def payer(on_bad_node: Service, node: BadNode) -> Iterator[Agent]:
     node.status, node.results = 200, dict(WORKING)
-    with new_tenant(troubled) as tenant:
+    with new_tenant(on_bad_node) as tenant:
         agent = tenant.agent()
         agent.tenant = tenant
         yield agent
@@ -181,7 +181,7 @@ def test_a_slot_whose_bytes_went_out_is_taken_whatever_the_node_said(payer: Agen
     assert record(payer)["nonce"] == 1
 
 
-def test_spend_counts_what_was_signed_and_not_taken(payer: Agent, troubled: Service) -> None:
+def test_spend_counts_what_was_signed_and_not_taken(payer: Agent, on_bad_node: Service) -> None:
     payer.tenant.ok("PUT", f"/agents/{payer.id}/policies", [rule("spending-limit", maxPerDay="10")])
 
     assert payer.sign(ADDRESS, 7, broadcast=True).status_code == 502
@@ -237,15 +237,15 @@ def test_a_read_does_not_wait_for_a_silent_node(payer: Agent, node: BadNode) -> 
 
 
 @pytest.fixture
-def owner_of(troubled: Service, payer: Agent) -> Iterator[Person]:
-    with closing(member(troubled, payer.tenant, "owner", mfa=True)) as somebody:
+def owner_of(on_bad_node: Service, payer: Agent) -> Iterator[Person]:
+    with closing(member(on_bad_node, payer.tenant, "owner", mfa=True)) as somebody:
         yield somebody
 
 
 def test_a_transfer_that_is_not_taken_is_502_and_found_by_its_reference(
     payer: Agent, owner_of: Person, node: BadNode
 ) -> None:
-    authorised(owner_of, payer)
+    with_signer(owner_of, payer)
 
     first = transfer(payer, broadcast=True, referenceId="away")
     node.results["eth_sendRawTransaction"] = first.json()["data"]["txHash"]
@@ -258,7 +258,7 @@ def test_a_transfer_that_is_not_taken_is_502_and_found_by_its_reference(
 
 
 def test_a_transfer_that_was_never_signed_has_no_action(payer: Agent, owner_of: Person, node: BadNode) -> None:
-    authorised(owner_of, payer)
+    with_signer(owner_of, payer)
     node.status = 503
 
     answer = transfer(payer, broadcast=True, referenceId="away")

@@ -41,7 +41,7 @@ class Survived(msgspec.Struct, frozen=True):
         )
 
 
-def killed(service: Service, tenant: Tenant, name: str, rounds: int, say: Callable[[str], None]) -> Survived:
+def kill(service: Service, tenant: Tenant, name: str, rounds: int, say: Callable[[str], None]) -> Survived:
     """kill -9 of one process, again and again, under load; it is started again as a supervisor would."""
 
     def once() -> None:
@@ -75,10 +75,10 @@ def _survive(
             load.wait_for(BETWEEN)
             seconds.append(max(later - earlier for earlier, later in pairwise(load.times[began - 1 :])))
             say(f"{what} {number + 1}/{rounds}: {len(load.acknowledged)} acknowledged, silent for {seconds[-1]:.2f} s")
-    return asyncio.run(_judged(what, service, tenant, load, seconds))
+    return asyncio.run(_judge(what, service, tenant, load, seconds))
 
 
-async def _judged(what: str, service: Service, tenant: Tenant, load: Load, seconds: list[float]) -> Survived:
+async def _judge(what: str, service: Service, tenant: Tenant, load: Load, seconds: list[float]) -> Survived:
     async with owner_of(service.database) as owner:
         return Survived(
             what,

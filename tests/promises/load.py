@@ -70,7 +70,7 @@ class Load:
                 self.on_the_way[type(problem).__name__] += 1
             else:
                 if answer.status_code == 200:
-                    self._note(key, acknowledged(agent, answer))
+                    self._note(key, acknowledgement(agent, answer))
                     return
                 self.on_the_way[f"{answer.status_code} {answer.json()['data']['code']}"] += 1
                 if answer.status_code != 503:
@@ -124,7 +124,7 @@ async def ask(http: AsyncClient, agent: str, key: str) -> httpx.Response:
     return await http.post(f"/vault/{agent}/sign", json=order, headers={"Idempotency-Key": key})
 
 
-def acknowledged(agent: str, answer: httpx.Response) -> Acknowledged:
+def acknowledgement(agent: str, answer: httpx.Response) -> Acknowledged:
     """Read what a client was given."""
     data = answer.json()["data"]
     return Acknowledged(agent, data["txId"], data["signedTransaction"])
@@ -148,7 +148,7 @@ async def replayed_differently(load: Load, *, most: int = 200) -> list[str]:
     step = max(1, len(load.acknowledged) // most)
     for key, before in list(load.acknowledged.items())[::step]:
         answer = await ask(clients[before.agent], before.agent, key)
-        if answer.headers.get("Idempotency-Replayed") != "true" or acknowledged(before.agent, answer) != before:
+        if answer.headers.get("Idempotency-Replayed") != "true" or acknowledgement(before.agent, answer) != before:
             found.append(f"{key}: {answer.status_code} {answer.text}")
     for client in clients.values():
         await client.aclose()

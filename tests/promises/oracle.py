@@ -58,15 +58,27 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True):
         return (self.tenant, self.id)
 
 
-async def violations(owner: asyncpg.Connection, tenants: Sequence[str], limits: Iterable[Limit] = ()) -> list[str]:
-    """Every broken promise of these tenants, as sentences; empty when all hold."""
+async def violations(
+    owner: asyncpg.Connection,
+    tenants: Sequence[str],
+    limits: Iterable[Limit] = (),
+    dollars: Mapping[str, int] | None = None,
+) -> list[str]:
+    """Every broken promise of these tenants, as sentences; empty when all hold.
+
+    `dollars` is what a smallest unit of each asset with a price is worth, in millionths.
+    """
     rows = await owner.fetch(_SIGNED, tenants)
-    signed = [_signature(row) for row in rows]
+    signed = [_signature(row, dollars or {}) for row in rows]
+    charged = [_charge(row) for row in await owner.fetch(_CHARGED, tenants)]
+    spent = [*signed, *charged]
     spend = await owner.fetch(_SPEND, tenants)
+    totals = await owner.fetch(_TOTALS, tenants)
     nonces = await owner.fetch(_NONCES, tenants)
     found = [
-        *(text for limit in limits for text in _overspent([s for s in signed if s.agent == limit.agent], limit)),
-        *_buckets_differ(signed, spend),
+        *(text for limit in limits for text in _overspent([s for s in spent if s.agent == limit.agent], limit)),
+        *_buckets_differ(spent, spend),
+        *_totals_differ(spend, totals),
         *_slots(signed, nonces),
         *_replacements(signed),
         *_bytes(signed[:: len(signed) // BYTES_LOOKED_AT + 1]),
@@ -131,6 +143,21 @@ def _buckets_differ(signed: Sequence[Signature], spend: Sequence[Mapping[str, An
             yield f"P1: bucket {bucket} holds {kept.get(bucket, 0)}, its transactions say {expected.get(bucket, 0)}"
 
 
+def _totals_differ(spend: Sequence[Mapping[str, Any]], totals: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Find sums of a whole life that are not those of all its hours, each coin counted to all coins too."""
+    expected: dict[Any, int] = defaultdict(int)
+    for row in spend:
+        coin = row["asset"].startswith("evm:") and row["asset"].endswith(":native")
+        for asset in {row["asset"], "evm:native" if coin else row["asset"]}:
+            expected[row["tenant_id"], row["agent_id"], str(row["incarnation"]), asset] += int(row["amount"])
+    kept = {
+        (row["tenant_id"], row["agent_id"], str(row["incarnation"]), row["asset"]): int(row["amount"]) for row in totals
+    }
+    for place in {*expected, *kept}:
+        if expected.get(place, 0) != kept.get(place, 0):
+            yield f"P1: {place} spent {kept.get(place, 0)} ever, its hours say {expected.get(place, 0)}"
+
+
 def _slots(signed: Sequence[Signature], nonces: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """One signature for one nonce; another one only when it says which it replaces."""
     last: dict[Any, Signature] = {}
@@ -170,7 +197,7 @@ def _bytes(signed: Sequence[Signature]) -> Iterator[str]:
             yield f"P1: the bytes of {one.id} move {said['value']}, its effects {one.moved}"
 
 
-def _signature(row: Mapping[str, Any]) -> Signature:
+def _signature(row: Mapping[str, Any], dollars: Mapping[str, int]) -> Signature:
     moved: dict[str, int] = defaultdict(int)
     for effect in msgspec.json.decode(row["effects"]):
         amount = int(effect["amount"])
@@ -182,6 +209,8 @@ def _signature(row: Mapping[str, Any]) -> Signature:
             moved[effect["asset"]] += amount
             if effect["asset"] == "evm:native":
                 moved[f"evm:{row['chain_id']}:native"] += amount
+    if worth := sum(price * moved.get(asset, 0) for asset, price in dollars.items()):
+        moved["usd"] = worth
     return Signature(
         tenant=row["tenant_id"],
         id=str(row["id"]),
@@ -200,11 +229,32 @@ def _signature(row: Mapping[str, Any]) -> Signature:
     )
 
 
+def _charge(row: Mapping[str, Any]) -> Signature:
+    """Read a priced call as an order without a signature; of its time the hour is known."""
+    return Signature(
+        tenant=row["tenant_id"],
+        id=str(row["id"]),
+        agent=row["agent_id"],
+        incarnation=str(row["incarnation"]),
+        address="",
+        kind="call",
+        chain=None,
+        nonce=None,
+        at=row["hour"],
+        moved={"usd": row["micro_usd"] - (row["returned"] or 0)},
+        signature="",
+        raw=None,
+        replaces=None,
+    )
+
+
+_CHARGED = "SELECT * FROM call_charges WHERE tenant_id = ANY ($1)"
 _SIGNED = """
 SELECT t.*, w.address AS wallet FROM transactions t
   JOIN wallets w ON w.tenant_id = t.tenant_id AND w.agent_id = t.agent_id AND w.family = t.family
  WHERE t.tenant_id = ANY ($1) AND t.signature IS NOT NULL ORDER BY t.signed_at"""
 _SPEND = "SELECT * FROM spend WHERE tenant_id = ANY ($1)"
+_TOTALS = "SELECT * FROM spend_totals WHERE tenant_id = ANY ($1)"
 _NONCES = "SELECT * FROM nonces WHERE tenant_id = ANY ($1)"
 
 # Each query finds what must not exist.

@@ -22,7 +22,7 @@ from hexbytes import HexBytes
 from custody.protocol.frames import VERSION
 from ops import places
 from tests.fixtures.callers import ADDRESS, Agent, Tenant, new_tenant, platform_client, rule
-from tests.fixtures.deployments import database_apart, deployed, owner_of
+from tests.fixtures.deployments import database_apart, deploy, owner_of
 from tests.fixtures.eventually import soon
 from tests.fixtures.people import Person, member, says
 from tests.fixtures.server import Service
@@ -42,10 +42,10 @@ class Attacker:
         self.victim, self.own_agent = tenant.agent(*LIMITS), own.agent(*LIMITS)
         self.token, self.own_token = _token(self.victim), _token(self.own_agent)
         self.key, self.own_key = _tenant_key(tenant.key), _tenant_key(own.key)
-        self.expired = self._minted(expiresIn="1s")
-        self.revoked = self._minted()
+        self.expired = self._mint(expiresIn="1s")
+        self.revoked = self._mint()
         tenant.ok("DELETE", f"/agents/{self.victim.id}/tokens")
-        self.token = self._minted()
+        self.token = self._mint()
         self.victim.headers["Authorization"] = f"Bearer {self.token['value']}"
         self.waiting, self.waiting_too, self.approved, self.denied = (
             self.victim.sign(value=value).json()["data"] for value in (60, 61, 51, 52)
@@ -73,7 +73,7 @@ class Attacker:
         for person in (self.owner, self.fallen, self.plain, self.stranger, self.viewer, self.gone):
             person.close()
 
-    def _minted(self, **body: str) -> dict[str, str]:
+    def _mint(self, **body: str) -> dict[str, str]:
         return {"kind": "agent", "value": self.tenant.ok("POST", f"/agents/{self.victim.id}/token", body)["token"]}
 
     async def say(self, body: dict[str, Any], proof: Any = None, *, process: str = "api", **request: Any) -> Any:
@@ -167,7 +167,7 @@ def outcome(a: Attacker, word: str) -> dict[str, Any]:
     return {"type": "BroadcastOutcome", "tenant": a.tenant.id, "tx_id": a.approved["txId"], "outcome": word}
 
 
-def forged(a: Attacker, key: Any = None, algorithm: str = "EdDSA", **claims: Any) -> dict[str, str]:
+def forge(a: Attacker, key: Any = None, algorithm: str = "EdDSA", **claims: Any) -> dict[str, str]:
     """An agent token with made-up claims, signed with the attacker's key or not at all."""
     said = jwt.decode(a.token["value"], options={"verify_signature": False}) | claims
     headers = {"kid": jwt.get_unverified_header(a.token["value"])["kid"]}
@@ -205,11 +205,11 @@ def from_node(**said: int) -> dict[str, Any]:
 Way = Callable[[Attacker], Awaitable[Any]]
 WAYS: dict[str, Way] = {
     "no proof": lambda a: a.say(order(a)),
-    "a forged token": lambda a: a.say(order(a), forged(a)),
-    "a token without a signature": lambda a: a.say(order(a), forged(a, "", "none")),
-    "a token signed with the public key as secret": lambda a: a.say(order(a), forged(a, "public" * 8, "HS256")),
+    "a forged token": lambda a: a.say(order(a), forge(a)),
+    "a token without a signature": lambda a: a.say(order(a), forge(a, "", "none")),
+    "a token signed with the public key as secret": lambda a: a.say(order(a), forge(a, "public" * 8, "HS256")),
     "the attacker's own agent's token": lambda a: a.say(order(a), a.own_token),
-    "the attacker's own agent's token, renamed": lambda a: a.say(order(a), forged(a, tid=a.own.id)),
+    "the attacker's own agent's token, renamed": lambda a: a.say(order(a), forge(a, tid=a.own.id)),
     "an expired token": lambda a: a.once_expired(),
     "a revoked token": lambda a: a.say(order(a), a.revoked),
     "the tenant's key": lambda a: a.say(order(a), a.key),
@@ -335,7 +335,7 @@ STATEMENTS = {
     "writing a token key": "INSERT INTO token_keys (kid, public_key) VALUES ('x', 'x')",
     "reviving a token": "UPDATE agents SET token_epoch = 1",
     "a made-up answer": "UPDATE idempotency SET answer = 'x'",
-    "calling sign_write": "SELECT sign_write('t', 'a', NULL, NULL, NULL, NULL, NULL, NULL)",
+    "calling sign_write": "SELECT sign_write('t', 'a', NULL, NULL, NULL, NULL, NULL, NULL, NULL)",
     "an authorised intent": "UPDATE intents SET status = 'authorized'",
     "calling take_step": "SELECT take_step('t', NULL)",
     "a false answer to an order": "SELECT finish_account_act(ROW('me', 'POST /vault/{agentId}/sign', 'k', 'f', 'a', "
@@ -394,7 +394,7 @@ HUGE = (
 def attacker(postgres_home: places.Home, worker_id: str) -> Iterator[Attacker]:
     """A deployment whose api the attacker controls."""
     with (
-        deployed(database_apart(postgres_home, f"{worker_id}_drill")) as service,
+        deploy(database_apart(postgres_home, f"{worker_id}_drill")) as service,
         new_tenant(service) as tenant,
         new_tenant(service) as own,
     ):
@@ -497,7 +497,7 @@ async def _state(attacker: Attacker) -> list[Any]:
 
 async def _frame(reader: asyncio.StreamReader) -> bytes | None:
     try:
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(60):
             return await reader.readexactly(int.from_bytes(await reader.readexactly(4), "big"))
     except (asyncio.IncompleteReadError, ConnectionError):
         return None

@@ -19,8 +19,8 @@ from custody.worker.token_keys import SESSION_KEYS
 from ops import places
 from signer.policies import POLICY_MAC, content_of_stored
 from tests.fixtures.callers import ADDRESS, Tenant, new_tenant, rule
-from tests.fixtures.deployments import database_apart, deployed, owner_of
-from tests.fixtures.forgery import claims_of, identity_sealer_of, resigned
+from tests.fixtures.deployments import database_apart, deploy, owner_of
+from tests.fixtures.forgery import claims_of, identity_sealer_of, sign_again
 from tests.fixtures.people import member
 from tests.fixtures.server import Service
 
@@ -52,7 +52,7 @@ STATEMENTS = {
     "an order's answer": "INSERT INTO idempotency "
     "(tenant_id, principal, route, key_hash, fingerprint, tx_id, expires_at) VALUES "
     " (current_setting('custody.tenant'), 'user:u', 'r', 'x', 'x', gen_random_uuid(), now())",
-    "calling sign_write": "SELECT sign_write('t', 'a', NULL, NULL, NULL, NULL, NULL, NULL)",
+    "calling sign_write": "SELECT sign_write('t', 'a', NULL, NULL, NULL, NULL, NULL, NULL, NULL)",
     "calling lock_agent": "SELECT lock_agent('t', 'a')",
     "calling outcome_write": "SELECT outcome_write('t', gen_random_uuid(), 'sent', 4, '{}')",
     "calling reveal_read": "SELECT * FROM reveal_read('t', 'a', gen_random_uuid())",
@@ -97,13 +97,13 @@ class Attacker:
         """The owner's session, raised by their own hand."""
         await self.execute("UPDATE sessions SET mfa_at = now() WHERE user_id = $1 RETURNING id", self.owner.id)
         async with owner_of(self.service.database) as owner:
-            return await resigned(self.service, owner, self.owner.session["token"], mfa_at=int(time.time()))
+            return await sign_again(self.service, owner, self.owner.session["token"], mfa_at=int(time.time()))
 
 
 @pytest.fixture(scope="module")
 def attacker(postgres_home: places.Home, worker_id: str) -> Iterator[Attacker]:
     """A deployment whose identity is theirs."""
-    with deployed(database_apart(postgres_home, f"{worker_id}_identity")) as service, new_tenant(service) as tenant:
+    with deploy(database_apart(postgres_home, f"{worker_id}_identity")) as service, new_tenant(service) as tenant:
         made = Attacker(service, tenant)
         yield made
         made.owner.close()

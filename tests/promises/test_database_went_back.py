@@ -11,7 +11,7 @@ import pytest
 
 from tests.audit.sealed import command
 from tests.fixtures.callers import Agent, new_tenant
-from tests.fixtures.deployments import KillablePostgres, deployed, killable_postgres
+from tests.fixtures.deployments import KillablePostgres, deploy, killable_postgres
 from tests.fixtures.eventually import eventually
 from tests.fixtures.server import Service
 
@@ -51,7 +51,7 @@ def _put_back(postgres: KillablePostgres, agents: list[Agent], folder: Path) -> 
 
 @pytest.mark.parametrize("restarted", [False, True])
 def test_nothing_is_signed_until_the_operator_accepts(tmp_path: Path, *, restarted: bool) -> None:
-    with killable_postgres() as postgres, deployed(postgres.database) as service, new_tenant(service) as tenant:
+    with killable_postgres() as postgres, deploy(postgres.database) as service, new_tenant(service) as tenant:
         first, idle = tenant.agent(), tenant.agent()
         assert first.sign().status_code == idle.sign().status_code == 200
         with _put_back(postgres, [first], tmp_path):
@@ -73,7 +73,7 @@ def test_nothing_is_signed_until_the_operator_accepts(tmp_path: Path, *, restart
 
 
 def test_a_database_that_only_fell_and_rose_is_signed_on(tmp_path: Path) -> None:
-    with killable_postgres() as postgres, deployed(postgres.database) as service, new_tenant(service) as tenant:
+    with killable_postgres() as postgres, deploy(postgres.database) as service, new_tenant(service) as tenant:
         agent, gone = tenant.agent(), tenant.agent()
         assert agent.sign().status_code == gone.sign().status_code == 200
         # Its orders go with it, as they should.

@@ -6,14 +6,14 @@ import pytest
 
 from ops import places
 from tests.fixtures.callers import Client, new_tenant
-from tests.fixtures.deployments import database_apart, deployed
+from tests.fixtures.deployments import database_apart, deploy
 from tests.fixtures.server import Service
 
 
 @pytest.fixture(scope="module")
 def apart(postgres_home: places.Home, worker_id: str) -> Iterator[Service]:
     """A deployment that may lose a process."""
-    with deployed(database_apart(postgres_home, f"{worker_id}_away")) as service:
+    with deploy(database_apart(postgres_home, f"{worker_id}_away")) as service:
         yield service
 
 

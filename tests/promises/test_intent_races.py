@@ -12,13 +12,13 @@ import asyncpg
 import pytest
 
 from tests.fixtures.callers import Agent, AsyncClient, Tenant, new_tenant, rule
-from tests.fixtures.deployments import deployed, killable_postgres, owner_of, partner_of
+from tests.fixtures.deployments import deploy, killable_postgres, owner_of, partner_of
 from tests.fixtures.people import Person, member
 from tests.fixtures.server import Service
 from tests.fixtures.thorough import THOROUGH
 from tests.outside.cutting_proxy import Cut, CuttingProxy, cutting_proxy
 from tests.promises.oracle import violations
-from tests.routes.intents.makers import act, proposed, said, transfer
+from tests.routes.intents.makers import act, propose, status_and_code, transfer
 from tests.routes.intents.test_send_calls import may_send, pay, send
 
 ROUNDS, MANY_ROUNDS = 40, 150 if THOROUGH == 1 else 1_000
@@ -44,7 +44,7 @@ class Race:
                 await self._round(http)
 
     async def _round(self, http: AsyncClient) -> None:
-        intent = proposed(self.tenant, transfer(self.agent, 1))["id"]
+        intent = propose(self.tenant, transfer(self.agent, 1))["id"]
         await http.post(f"/intents/{intent}/authorize", json={})
         acts = ["execute", "execute", random.choice([*ENDS])]
         random.shuffle(acts)
@@ -53,11 +53,11 @@ class Race:
         found = (await http.get(f"/intents/{intent}")).json()["data"]
         assert len(done) == 1, [answer.text for answer in answers]
         assert found["status"] == ENDS[done[0]]
-        assert {said(answer)[0] for answer in answers if answer.status_code != 200} == {409}
+        assert {status_and_code(answer)[0] for answer in answers if answer.status_code != 200} == {409}
         self.ends[found["status"]] += 1
 
 
-async def _raced(service: Service, tenant: Tenant, owner: Person, rounds: int) -> None:
+async def _race(service: Service, tenant: Tenant, owner: Person, rounds: int) -> None:
     agent = tenant.agent(rule("spending-limit", maxPerDay=str(rounds)))
     race = Race(tenant, owner, agent)
     await race.run(rounds)
@@ -74,13 +74,13 @@ async def _raced(service: Service, tenant: Tenant, owner: Person, rounds: int) -
 async def test_of_two_executions_and_another_end_one_comes_first(
     service: Service, tenant: Tenant, as_owner: Person
 ) -> None:
-    await _raced(service, tenant, as_owner, ROUNDS)
+    await _race(service, tenant, as_owner, ROUNDS)
 
 
 @pytest.mark.long
 async def test_so_it_is_each_time(service: Service, tenant: Tenant, as_owner: Person) -> None:
     # What a person has left of recovery codes is enough for one every hundred rounds.
-    await _raced(service, tenant, as_owner, MANY_ROUNDS)
+    await _race(service, tenant, as_owner, MANY_ROUNDS)
 
 
 type CutOff = tuple[CuttingProxy, Tenant, Person, Service]
@@ -91,7 +91,7 @@ def cut_off() -> Iterator[CutOff]:
     """A signer whose wire to Postgres can be cut, and a tenant with an owner that it serves."""
     with (
         killable_postgres() as postgres,
-        deployed(postgres.database) as running,
+        deploy(postgres.database) as running,
         cutting_proxy(running.database.urls["signer"]) as (proxy, url),
         partner_of(running, SERVICE_DATABASE_URL_SIGNER=url) as service,
         new_tenant(service) as tenant,
@@ -100,7 +100,7 @@ def cut_off() -> Iterator[CutOff]:
         yield proxy, tenant, owner, service
 
 
-async def _told(service: Service, agent: Agent) -> tuple[int, int]:
+async def _count_and_sum(service: Service, agent: Agent) -> tuple[int, int]:
     """Count the transactions of an agent, and sum its spending."""
     async with owner_of(service.database) as rows:
         assert await violations(rows, [str(await _tenant_of(rows, agent))]) == []
@@ -118,7 +118,7 @@ async def _tenant_of(rows: asyncpg.Connection, agent: Agent) -> Any:
 async def test_an_execution_cut_at_its_commit_signs_once_and_the_intent_knows(cut_off: CutOff, how: Cut) -> None:
     proxy, tenant, owner, service = cut_off
     agent, key = tenant.agent(), {"Idempotency-Key": f"cut {how}"}
-    intent = proposed(tenant, transfer(agent, 3))
+    intent = propose(tenant, transfer(agent, 3))
     act(owner, intent, "authorize")
 
     proxy.cut_next(how)
@@ -128,9 +128,9 @@ async def test_an_execution_cut_at_its_commit_signs_once_and_the_intent_knows(cu
 
     assert (answer.status_code, again.status_code) == (200, 200)
     assert again.json()["data"]["executionResult"] == answer.json()["data"]["executionResult"]
-    assert said(without) == (409, "intent_not_authorized")
+    assert status_and_code(without) == (409, "intent_not_authorized")
     assert tenant.ok("GET", f"/intents/{intent['id']}")["status"] == "executed"
-    assert await _told(service, agent) == (1, 3)
+    assert await _count_and_sum(service, agent) == (1, 3)
 
 
 @pytest.mark.long
@@ -146,14 +146,14 @@ async def test_a_batch_cut_at_its_commit_is_whole_or_not_at_all(cut_off: CutOff,
 
     assert answer.status_code == 200, answer.text
     assert len(answer.json()["data"]["executionResult"]["transactions"]) == 3
-    assert await _told(service, agent) == (3, 7)
+    assert await _count_and_sum(service, agent) == (3, 7)
 
 
 @pytest.mark.long
 async def test_a_signer_killed_at_any_moment_leaves_an_intent_that_tells_the_truth(cut_off: CutOff) -> None:
     _, tenant, owner, service = cut_off
     agent = tenant.agent()
-    intents = [proposed(tenant, transfer(agent, 1))["id"] for _ in range(60)]
+    intents = [propose(tenant, transfer(agent, 1))["id"] for _ in range(60)]
     for intent in intents:
         act(owner, intent, "authorize")
 
@@ -167,8 +167,8 @@ async def test_a_signer_killed_at_any_moment_leaves_an_intent_that_tells_the_tru
 
     states = Counter(tenant.ok("GET", f"/intents/{intent}")["status"] for intent in intents)
     assert set(states) <= {"executed", "authorized"}
-    assert await _told(service, agent) == (states["executed"], states["executed"])
+    assert await _count_and_sum(service, agent) == (states["executed"], states["executed"])
     # What was not carried out still can be, once.
     for intent in intents:
         act(owner, intent, "execute")
-    assert await _told(service, agent) == (60, 60)
+    assert await _count_and_sum(service, agent) == (60, 60)

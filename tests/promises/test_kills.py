@@ -8,15 +8,15 @@ import httpx
 import pytest
 
 from tests.fixtures.callers import Tenant, new_tenant, rule
-from tests.fixtures.deployments import KillablePostgres, deployed, killable_postgres, owner_of, partner_of
+from tests.fixtures.deployments import KillablePostgres, deploy, killable_postgres, owner_of, partner_of
 from tests.fixtures.eventually import soon
 from tests.fixtures.people import member
 from tests.fixtures.server import Service
 from tests.outside.cutting_proxy import Cut, CuttingProxy, cutting_proxy
-from tests.promises.kills import killed, postgres_stopped
+from tests.promises.kills import kill, postgres_stopped
 from tests.promises.oracle import violations
-from tests.routes.vault.bitcoin import LISTED, payment, signed
-from tests.routes.vault.transfers import authorised
+from tests.routes.vault.bitcoin import LISTED, payment, sign_psbt
+from tests.routes.vault.transfers import with_signer
 
 pytestmark = pytest.mark.long
 
@@ -35,7 +35,7 @@ def postgres() -> Iterator[KillablePostgres]:
 @pytest.fixture(scope="module")
 def running(postgres: KillablePostgres) -> Iterator[Service]:
     """All processes on it."""
-    with deployed(postgres.database, "signer", "identity", "api", "scheduler", really=True) as service:
+    with deploy(postgres.database, "signer", "identity", "api", "scheduler", really=True) as service:
         yield service
 
 
@@ -48,7 +48,7 @@ def holder(running: Service) -> Iterator[Tenant]:
 
 @pytest.mark.parametrize("name", ["signer", "api"])
 def test_a_killed_process_loses_nothing_acknowledged(running: Service, holder: Tenant, name: str) -> None:
-    survived = killed(running, holder, name, 4, print)
+    survived = kill(running, holder, name, 4, print)
 
     print(survived)
     assert survived.problems == []
@@ -114,11 +114,11 @@ async def test_an_approval_cut_at_the_commit_signs_once(
 async def test_a_psbt_cut_at_the_commit_is_signed_and_counted_once(cut_off: CutOff, how: Cut) -> None:
     proxy, tenant, service = cut_off
     owner = member(service, tenant, "owner", mfa=True)
-    payer = authorised(owner, tenant.agent(LISTED), "sign_transaction")
+    payer = with_signer(owner, tenant.agent(LISTED), "sign_transaction")
     psbts = [payment(payer, 10_000, inputs=2) for _ in range(TURNS)]
 
-    answers = [_cut(proxy, how, signed, payer, psbt, key=f"{how} {turn}") for turn, psbt in enumerate(psbts)]
-    again = [signed(payer, psbt, key=f"{how} {turn}") for turn, psbt in enumerate(psbts)]
+    answers = [_cut(proxy, how, sign_psbt, payer, psbt, key=f"{how} {turn}") for turn, psbt in enumerate(psbts)]
+    again = [sign_psbt(payer, psbt, key=f"{how} {turn}") for turn, psbt in enumerate(psbts)]
 
     owner.close()
     assert {answer.status_code for answer in answers} == {200}
@@ -139,7 +139,7 @@ def cut_off(running: Service) -> Iterator[CutOff]:
         new_tenant(service) as tenant,
     ):
         yield proxy, tenant, service
-        assert asyncio.run(_judged(service, tenant)) == []
+        assert asyncio.run(_judge(service, tenant)) == []
 
 
 def _cut(
@@ -149,7 +149,7 @@ def _cut(
     return ask(*given, **named)
 
 
-async def _judged(service: Service, tenant: Tenant) -> list[str]:
+async def _judge(service: Service, tenant: Tenant) -> list[str]:
     async with owner_of(service.database) as owner:
         return await violations(owner, [tenant.id])
 

@@ -11,7 +11,7 @@ from custody.worker.sealing import Context, Sealer
 from ops import places
 from signer import master_key
 from tests.fixtures.callers import Agent, Tenant, new_tenant, platform_client, rule
-from tests.fixtures.deployments import database_apart, deployed, owner_of
+from tests.fixtures.deployments import database_apart, deploy, owner_of
 from tests.fixtures.server import Service
 from tests.outside.sms_gateway import SmsGateway
 from tests.outside.smtp_server import Mailbox
@@ -26,7 +26,7 @@ def busy(
     """A deployment in which much went right and wrong, and the secrets that were on their way through it."""
     world = {"SERVICE_SMTP_URL": mailbox.url, "SERVICE_SMS_URL": sms_gateway.url}
     database = database_apart(postgres_home, f"{worker_id}_canary")
-    with deployed(database, really=True, **world) as service, new_tenant(service) as tenant:
+    with deploy(database, really=True, **world) as service, new_tenant(service) as tenant:
         agent = tenant.agent(rule("spending-limit", maxPerDay="100"), rule("auto-approve-threshold", threshold="5"))
         _be_busy(service, tenant, agent)
         of_people = people_of(service, tenant, mailbox, sms_gateway)

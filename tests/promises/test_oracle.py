@@ -7,7 +7,7 @@ import asyncpg
 import pytest
 
 from tests.fixtures.callers import Agent, Tenant, new_tenant, rule
-from tests.fixtures.deployments import database_apart, deployed, owner_of
+from tests.fixtures.deployments import database_apart, deploy, owner_of
 from tests.fixtures.server import Service
 from tests.promises.oracle import Limit, Signature, largest_window, violations
 
@@ -57,7 +57,7 @@ DAMAGE = {
 @pytest.fixture(scope="module")
 def apart(postgres_home: object, worker_id: str) -> Iterator[Service]:
     """A deployment of this file's own."""
-    with deployed(database_apart(postgres_home, f"{worker_id}_oracle")) as service:
+    with deploy(database_apart(postgres_home, f"{worker_id}_oracle")) as service:
         yield service
 
 

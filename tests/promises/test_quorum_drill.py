@@ -12,13 +12,13 @@ import asyncpg
 import pytest
 
 from ops import places
+from tests.fixtures.app_clients import app_client_of
 from tests.fixtures.approvers import PRESENT, Authenticator, approver, quorum
 from tests.fixtures.callers import Agent, Tenant, new_tenant, rule
-from tests.fixtures.deployments import database_apart, deployed
+from tests.fixtures.deployments import database_apart, deploy
 from tests.fixtures.keepsakes import custody
 from tests.fixtures.server import Service
 from tests.routes.votes.test_rules import ballot
-from tests.table.journeys import app_client_of
 
 Item = dict[str, Any]
 
@@ -35,8 +35,8 @@ class Drill:
         self.client = app_client_of(self.ada.person)
         self.agent: Agent = tenant.agent()
         self.named = [
-            self.ada.named(),
-            {**self.ben.named(), "keys": [self.ben.authenticator.fingerprint, self.stolen.fingerprint]},
+            self.ada.reference(),
+            {**self.ben.reference(), "keys": [self.ben.authenticator.fingerprint, self.stolen.fingerprint]},
         ]
         self.old_head: Any = None
 
@@ -47,11 +47,11 @@ class Drill:
         config = {"threshold": 2, "approvers": self.named}
         sent = {"type": "approval-quorum", "enabled": True, "config": config}
         self.ada.person.ok("PUT", f"/agents/{self.agent.id}/policies", [sent])
-        item = self.queued()
+        item = self.queue_order()
         assert self.ada.approve(item).status_code == 202
         return item
 
-    def queued(self) -> Item:
+    def queue_order(self) -> Item:
         """Another order of the agent."""
         answer = self.agent.sign(value=5)
         assert answer.status_code == 202, answer.text
@@ -102,7 +102,7 @@ class Drill:
         self.ben.approve(item, vote)
         self.ada.approve(item, vote)
 
-    def copied(self, item: Item, key: str) -> None:
+    def copy_vote(self, item: Item, key: str) -> None:
         """Ada's vote under ben's name."""
         self.sql(
             "INSERT INTO approval_votes SELECT tenant_id, kind, subject, $2::uuid, $3::uuid, authenticator_data, "
@@ -114,7 +114,7 @@ class Drill:
 
     def moved_vote(self, item: Item) -> None:
         """Ben's vote for another order of the same agent."""
-        other = self.queued()
+        other = self.queue_order()
         assert self.ben.approve(other).status_code == 202
         self.sql("UPDATE approval_votes SET subject = $1 WHERE subject = $2", item["id"], other["id"])
 
@@ -131,14 +131,14 @@ class Drill:
             mac,
         )
 
-    def registered(self, item: Item) -> None:
+    def register(self, item: Item) -> None:
         """A new key under ben's name, made in ben's session."""
         key = Authenticator()
         key.id = self.ben.person.ok("POST", "/approver-keys", key.registration())["id"]
         self.as_ben(item, key)
         self.ben.person.ok("DELETE", f"/approver-keys/{key.id}")
 
-    def revived(self, item: Item) -> None:
+    def revive(self, item: Item) -> None:
         """The stolen key put back, row and MAC, as it was before it was revoked."""
         row = self.sql("SELECT mac FROM approver_keys WHERE id = $1", self.stolen.id)[0]
         self.ada.person.ok("DELETE", f"/approver-keys/{self.stolen.id}")
@@ -147,7 +147,7 @@ class Drill:
 
     def set_back(self, *, restart: bool = False) -> None:
         """An order that was signed honestly, put back with all its votes. Its one signature is not the attacker's."""
-        item = self.queued()
+        item = self.queue_order()
         assert self.ada.approve(item).status_code == 202
         assert self.ben.approve(item).status_code == 200
         self.sql(
@@ -191,7 +191,7 @@ WAYS: dict[str, Way] = {
     "a vote of ben's by ada's key": lambda d, i: d.as_ben(i, d.ada.authenticator),
     "a vote of ben's by mallory's key": lambda d, i: d.as_ben(i),
     "mallory's vote": lambda d, i: d.mallory.approve(i),
-    "a key registered in ben's session": lambda d, i: d.registered(i),
+    "a key registered in ben's session": lambda d, i: d.register(i),
     "a touch for a denial": lambda d, i: d.by_ada(i, said={"decision": "deny"}),
     "a touch for another tenant": lambda d, i: d.by_ada(i, said={"tenant": "other"}),
     "a touch for policies": lambda d, i: d.by_ada(i, said={"kind": "policies"}),
@@ -239,8 +239,8 @@ WAYS: dict[str, Way] = {
     "an amount in its row": lambda d, i: d.rule_becomes("above", '"99"'),
     "the rules of yesterday": lambda d, i: d.older_rules(),
     "the rules of yesterday, then rules by the tenant's key": lambda d, i: (d.older_rules(), d.put(d.tenant)),
-    "ada's vote copied for ben": lambda d, i: d.copied(i, d.ada.authenticator.id),
-    "ada's vote copied for ben and ben's key": lambda d, i: d.copied(i, d.ben.authenticator.id),
+    "ada's vote copied for ben": lambda d, i: d.copy_vote(i, d.ada.authenticator.id),
+    "ada's vote copied for ben and ben's key": lambda d, i: d.copy_vote(i, d.ben.authenticator.id),
     "ben's vote for another order": lambda d, i: d.moved_vote(i),
     "mallory's key in ben's row": lambda d, i: (
         d.sql(ALL + "public_key = $2 WHERE id = $1", d.ben.authenticator.id, d.mallory.authenticator.public_key),
@@ -256,7 +256,7 @@ WAYS: dict[str, Way] = {
         d.as_ben(i),
     ),
     "another site for ben's key": lambda d, i: d.sql(ALL + "rp_id = 'localhost' WHERE id = $1", d.ben.authenticator.id),
-    "a revoked key put back": lambda d, i: d.revived(i),
+    "a revoked key put back": lambda d, i: d.revive(i),
     "the digest in the item": lambda d, i: d.sql("UPDATE approvals SET digest = $2 WHERE id = $1", i["id"], bytes(32)),
     "another order behind the item": lambda d, i: d.sql(
         "UPDATE transactions SET order_text = replace(order_text, '\"5\"', '\"500\"') WHERE id = $1", i["txId"]
@@ -275,7 +275,7 @@ WAYS: dict[str, Way] = {
 def drill(postgres_home: places.Home, worker_id: str) -> Iterator[Drill]:
     """A deployment whose api and database the attacker controls."""
     with (
-        deployed(database_apart(postgres_home, f"{worker_id}_quorum")) as service,
+        deploy(database_apart(postgres_home, f"{worker_id}_quorum")) as service,
         new_tenant(service) as tenant,
     ):
         made = Drill(service, tenant)
@@ -324,13 +324,13 @@ def test_the_operator_breaks_a_quorum_after_a_day(drill: Drill) -> None:
     drill.fresh()
     broken = drill.agent
     kept = drill.tenant.ok("GET", f"/agents/{broken.id}/policies")
-    assert told(drill, broken).startswith("The approval quorums")
+    assert break_quorum(drill, broken).startswith("The approval quorums")
     drill.tenant.ok("PUT", f"/agents/{broken.id}/policies", kept)
     drill.fresh()
     cancelled = drill.agent
-    told(drill, cancelled)
+    break_quorum(drill, cancelled)
     drill.sql("CREATE TABLE breaks_before AS SELECT * FROM quorum_breaks WHERE agent_id = $1", cancelled.id)
-    assert told(drill, cancelled, "--cancel").startswith("Cancelled")
+    assert break_quorum(drill, cancelled, "--cancel").startswith("Cancelled")
     drill.sql("DELETE FROM quorum_breaks WHERE agent_id = $1", cancelled.id)
     drill.sql("INSERT INTO quorum_breaks SELECT * FROM breaks_before")
     try:
@@ -346,7 +346,7 @@ def test_the_operator_breaks_a_quorum_after_a_day(drill: Drill) -> None:
         drill.sql(CLOCK.format(0))
 
 
-def told(drill: Drill, agent: Agent, *words: str) -> str:
+def break_quorum(drill: Drill, agent: Agent, *words: str) -> str:
     """Run `custody break-quorum` and return its output."""
     said = custody(drill.service, "break-quorum", "--tenant", drill.tenant.id, "--agent", agent.id, *words)
     assert said.returncode == 0, said.stderr

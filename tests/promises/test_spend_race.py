@@ -1,18 +1,24 @@
 """P1: whatever the number of clients, exactly the limit is signed; and without the guard this would be noticed."""
 
 import asyncio
+import itertools
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from custody.database.texts import read
 from ops import places
 from tests.fixtures.callers import new_tenant
-from tests.fixtures.deployments import database_apart, deployed, owner_of, partner_of
+from tests.fixtures.deployments import database_apart, deploy, owner_of, partner_of
 from tests.fixtures.postgres import Database
 from tests.fixtures.server import Service
-from tests.promises.races import UNITS, Race, race
+from tests.promises.budget_races import KINDS, race_kinds, race_two
+from tests.promises.budget_races import came_to as sums
+from tests.promises.oracle import Limit, violations
+from tests.promises.races import DOLLARS, TOKEN, UNITS, Race, race
+from tests.routes.orders import TOKEN_CONTRACT
 
 # Both orders of an agent meet here, between what was judged and what is written: its row is found and not yet locked.
 # Other writes to the row pass. One order that is alone goes on after two seconds; nobody meets twice, so what is judged
@@ -57,26 +63,73 @@ UPDATE agents SET ledger_version = ledger_version + 1000;
 TRUNCATE nonces;
 ALTER TABLE nonces ADD PRIMARY KEY (tenant_id, address, chain_id, nonce)
 """
+# Each order takes its time, so that the last of many waits for longer than the api does.
+SLOW = """
+CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.2); RETURN NEW; END $$;
+CREATE TRIGGER slow BEFORE INSERT ON transactions FOR EACH ROW EXECUTE FUNCTION slow()
+"""
+NOT_SLOW = "DROP TRIGGER slow ON transactions; DROP FUNCTION slow"
+# An hour that ends when half of the dollars are spent.
+CLOCK = """
+CREATE OR REPLACE FUNCTION service_now() RETURNS timestamptz LANGUAGE sql VOLATILE SECURITY DEFINER
+SET search_path = public AS $$
+  SELECT timestamptz '{begin}' + CASE WHEN sum(amount) >= 50 THEN interval '1 minute' ELSE interval '0' END
+    FROM spend WHERE asset = 'usd' $$
+"""
+NO_CLOCK = """
+CREATE OR REPLACE FUNCTION service_now() RETURNS timestamptz LANGUAGE sql VOLATILE AS $$ SELECT clock_timestamp() $$
+"""
+
+
+# As the operator names the token: one unit is worth a millionth of a dollar where a whole one is worth a dollar.
+CHAINS = f'[[chains]]\nid = 10\ntokens = [{{address = "{TOKEN_CONTRACT}", symbol = "USDX", decimals = 6}}]\n'
 
 
 @pytest.fixture(scope="module")
-def one(postgres_home: places.Home, worker_id: str) -> Iterator[Service]:
+def prices(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The operator's prices and tokens: a smallest unit is worth so many millionths of a dollar."""
+    folder = tmp_path_factory.mktemp("prices")
+    places_of = {TOKEN: 6}
+    whole = {asset: worth * 10 ** (places_of.get(asset, 18) - 6) for asset, worth in DOLLARS.items()}
+    (folder / "prices.toml").write_text("".join(f'"{asset}" = "{worth}"\n' for asset, worth in whole.items()))
+    (folder / "chains.toml").write_text(CHAINS)
+    return {f"SERVICE_{name.upper()}_FILE": str(folder / f"{name}.toml") for name in ("prices", "chains")}
+
+
+@pytest.fixture(scope="module")
+def one(postgres_home: places.Home, worker_id: str, prices: dict[str, str]) -> Iterator[Service]:
     """A deployment of this file's own."""
-    with deployed(database_apart(postgres_home, f"{worker_id}_race")) as service:
+    with deploy(database_apart(postgres_home, f"{worker_id}_race"), **prices) as service:
         yield service
 
 
 @pytest.fixture(scope="module")
-def pair(one: Service) -> Iterator[list[Service]]:
+def pair(one: Service, prices: dict[str, str]) -> Iterator[list[Service]]:
     """Two signers with their apis on one database: no queue in a process keeps their orders apart."""
-    with _partner(one) as other:
+    with _partner(one, prices) as other:
         yield [one, other]
+
+
+@pytest.fixture
+def full_hour(one: Service) -> Iterator[Service]:
+    """An hour ends while orders are signed."""
+    begin = (datetime.now(UTC) + timedelta(minutes=1)).replace(minute=59, second=30, microsecond=0)
+    asyncio.run(_execute(one.database, "DELETE FROM spend WHERE asset = 'usd'"))
+    with _changing(one.database, CLOCK.format(begin=begin.isoformat()), NO_CLOCK):
+        yield one
+
+
+@pytest.fixture
+def slow(one: Service) -> Iterator[Service]:
+    """Many clients of one agent wait for longer than the api waits for the signer, as on a busy machine."""
+    with _changing(one.database, SLOW, NOT_SLOW):
+        yield one
 
 
 @pytest.fixture
 def meeting_pair(pair: list[Service]) -> Iterator[list[Service]]:
     """The same, and two orders of an agent that are judged meet before they are written."""
-    with _changed(pair[0].database, MEET, NO_MEETING):
+    with _changing(pair[0].database, MEET, NO_MEETING):
         yield pair
 
 
@@ -88,7 +141,7 @@ def unguarded_pair(meeting_pair: list[Service]) -> Iterator[list[Service]]:
     )
     # A version that does not rise would be taken for a database that went back.
     blind = f"{looks.partition('$$')[0]}$$ SELECT 0::bigint $$;"
-    with _changed(meeting_pair[0].database, STILL + ";" + blind, MOVING + ";" + looks):
+    with _changing(meeting_pair[0].database, STILL + ";" + blind, MOVING + ";" + looks):
         yield meeting_pair
 
 
@@ -122,6 +175,16 @@ async def test_exactly_the_limit_is_signed(one: Service, way: str, clients: int)
     assert set(came_to.outcomes) == {"200", "403"}
 
 
+@pytest.mark.long
+async def test_clients_that_repeat_what_nobody_knows_spend_exactly_the_limit(slow: Service) -> None:
+    came_to = await _race("plain", [slow], 64)
+
+    assert came_to.repeated > 0
+    assert came_to.units == [UNITS]
+    assert came_to.violations == []
+    assert came_to.outcomes == {"200": UNITS, "403": 30}
+
+
 @pytest.mark.parametrize(
     "way", ["mixed", *(pytest.param(way, marks=pytest.mark.long) for way in ("plain", "approved"))]
 )
@@ -150,7 +213,57 @@ async def test_two_signers_keep_the_limits_of_a_chain_and_of_all(pair: list[Serv
     assert (came_to.units, came_to.violations) == ([2 * UNITS], [])
 
 
-@pytest.mark.parametrize("way", ["pairs", "pairs of a chain"])
+async def test_sixty_four_clients_spend_exactly_the_dollars_over_a_full_hour(full_hour: Service) -> None:
+    came_to = await _race("dollars", [full_hour], 64)
+    async with owner_of(full_hour.database) as owner:
+        hours = await owner.fetchval("SELECT count(DISTINCT hour) FROM spend WHERE asset = 'usd' AND amount > 0")
+
+    assert came_to.units == [UNITS]
+    assert came_to.violations == []
+    assert set(came_to.outcomes) == {"200", "403"}
+    assert hours == 2
+
+
+async def test_signatures_calls_and_payments_spend_exactly_the_dollars_over_a_full_hour(full_hour: Service) -> None:
+    async with owner_of(full_hour.database) as owner:
+        with new_tenant(full_hour) as tenant:
+            agent = await race_kinds([full_hour], tenant, 64)
+            came_to = await sums(owner, agent)
+            found = await violations(owner, [tenant.id], [Limit(agent.id, UNITS, "usd")], DOLLARS)
+            hours = await owner.fetchval("SELECT count(DISTINCT hour) FROM spend WHERE asset = 'usd' AND amount > 0")
+
+    assert all(came_to[kind] > 0 for kind in KINDS), came_to
+    assert sum(came_to.values()) == UNITS
+    assert found == []
+    assert hours == 2
+
+
+TWO_KINDS = [*itertools.combinations(KINDS, 2), ("payment", "payment")]
+
+
+@pytest.mark.parametrize("kinds", TWO_KINDS)
+async def test_of_two_kinds_at_once_only_one_fits_the_budget(
+    meeting_pair: list[Service], kinds: tuple[str, str]
+) -> None:
+    assert await _race_two(meeting_pair, kinds, times=3) == [60] * 3
+
+
+@pytest.mark.parametrize("kinds", TWO_KINDS)
+async def test_without_the_guard_both_kinds_pass(unguarded_pair: list[Service], kinds: tuple[str, str]) -> None:
+    assert 120 in await _race_two(unguarded_pair, kinds, times=5)
+
+
+async def _race_two(services: list[Service], kinds: tuple[str, str], times: int) -> list[int]:
+    async with owner_of(services[0].database) as owner:
+        with new_tenant(services[0]) as tenant:
+            found = []
+            for _ in range(times):
+                came_to = await sums(owner, await race_two(services, tenant, kinds))
+                found.append(sum(came_to.values()))
+            return found
+
+
+@pytest.mark.parametrize("way", ["pairs", "pairs of a chain", "pairs of dollars", "pairs for life"])
 async def test_of_two_orders_at_once_only_one_fits_the_limit(meeting_pair: list[Service], way: str) -> None:
     came_to = await _race(way, meeting_pair, 2)
 
@@ -159,7 +272,15 @@ async def test_of_two_orders_at_once_only_one_fits_the_limit(meeting_pair: list[
     assert came_to.outcomes == {"200": 10, "403": 10}
 
 
-@pytest.mark.parametrize(("way", "asset"), [("pairs", "evm:native"), ("pairs of a chain", "evm:137:native")])
+@pytest.mark.parametrize(
+    ("way", "asset"),
+    [
+        ("pairs", "evm:native"),
+        ("pairs of a chain", "evm:137:native"),
+        ("pairs of dollars", "usd"),
+        ("pairs for life", "evm:native"),
+    ],
+)
 async def test_without_the_guard_the_oracle_sees_the_overspend(
     unguarded_pair: list[Service], way: str, asset: str
 ) -> None:
@@ -181,7 +302,7 @@ async def _race(way: str, services: list[Service], clients: int) -> Race:
 
 
 @contextmanager
-def _changed(database: Database, change: str, undo: str) -> Iterator[None]:
+def _changing(database: Database, change: str, undo: str) -> Iterator[None]:
     asyncio.run(_execute(database, change))
     try:
         yield
@@ -189,9 +310,9 @@ def _changed(database: Database, change: str, undo: str) -> Iterator[None]:
         asyncio.run(_execute(database, undo))
 
 
-def _partner(one: Service) -> AbstractContextManager[Service]:
+def _partner(one: Service, prices: dict[str, str]) -> AbstractContextManager[Service]:
     """Both under one address, so that the tokens of the one are good at the other."""
-    return partner_of(one, SERVICE_PUBLIC_URL=f"http://localhost:{one.port}")
+    return partner_of(one, SERVICE_PUBLIC_URL=f"http://localhost:{one.port}", **prices)
 
 
 async def _execute(database: Database, statement: str) -> None:

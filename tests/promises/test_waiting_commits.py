@@ -10,7 +10,7 @@ import pytest
 
 from ops import doctor_database
 from tests.fixtures.callers import Tenant, new_tenant
-from tests.fixtures.deployments import KillablePostgres, deployed, killable_postgres, owner_of
+from tests.fixtures.deployments import KillablePostgres, deploy, killable_postgres, owner_of
 from tests.fixtures.eventually import eventually
 from tests.fixtures.postgres import Database
 from tests.fixtures.server import Service
@@ -30,7 +30,7 @@ def postgres() -> Iterator[KillablePostgres]:
 @pytest.fixture(scope="module")
 def running(postgres: KillablePostgres) -> Iterator[Service]:
     """The service that signs on it."""
-    with deployed(postgres.database) as service:
+    with deploy(postgres.database) as service:
         yield service
 
 
@@ -64,7 +64,7 @@ async def _let_go(owner: asyncpg.Connection) -> None:
     await owner.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
 
 
-def _said(answer: httpx.Response) -> tuple[int, str]:
+def _status_and_code(answer: httpx.Response) -> tuple[int, str]:
     return answer.status_code, answer.json()["data"]["code"]
 
 
@@ -80,7 +80,7 @@ async def test_an_order_that_waits_is_not_said_to_be_unsigned(running: Service, 
         "none, and every commit waits for one: nothing is signed",
         True,
     )
-    assert _said(answer) == (503, "outcome_unknown")
+    assert _status_and_code(answer) == (503, "outcome_unknown")
     assert "Idempotency-Key" in answer.json()["error"]
     assert (ready.status_code, ready.json()["data"]["checks"]["commits"]) == (503, {"ok": False})
     # And it was signed in the end.
@@ -88,7 +88,7 @@ async def test_an_order_that_waits_is_not_said_to_be_unsigned(running: Service, 
     while found != 2:
         found = await _count(running.database, agent.id)
     assert agent.sign().status_code == 200
-    eventually(lambda: httpx.get(f"{running.url}/ready", trust_env=False).status_code, 200)
+    eventually(lambda: httpx.get(f"{running.url}/ready", trust_env=False, timeout=30).status_code, 200)
 
 
 @pytest.mark.parametrize("ended", [False, True])
@@ -99,12 +99,12 @@ async def test_a_repetition_is_not_acknowledged_before_the_replica_has_it(
     async with no_replica(running.database) as owner:
         until, codes = time.monotonic() + DRILL_SECONDS, set()
         while time.monotonic() < until:
-            codes.add(_said(agent.sign(key=key)))
+            codes.add(_status_and_code(agent.sign(key=key)))
             if ended:
                 await _let_go(owner)
         # Ended from outside, it is there for all to see, and no replica has it; our processes show it so to nobody.
         assert await _count(running.database, agent.id) == int(ended)
-        codes.add(_said(agent.sign(key=key)))
+        codes.add(_status_and_code(agent.sign(key=key)))
     assert {status for status, _ in codes} == {503}
     assert "signer_unavailable" not in {code for _, code in codes}
 
@@ -137,7 +137,7 @@ async def test_a_former_primary_is_away_and_left(running: Service, tenant: Tenan
         await owner.execute("SET default_transaction_read_only = off")
         await owner.execute("ALTER DATABASE custody RESET default_transaction_read_only")
 
-    assert _said(refused)[0] == 503, refused.text
+    assert _status_and_code(refused)[0] == 503, refused.text
     assert ready.status_code == 503
     # No process was restarted, and no connection ended from outside.
     eventually(agent.sign, lambda answer: answer.status_code == 200)

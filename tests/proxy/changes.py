@@ -43,12 +43,12 @@ ENDINGS: dict[str, tuple[Change, int, str]] = {
 
 
 @pytest.fixture(params=["told", "not told"])
-async def told(request: pytest.FixtureRequest, proxied: Proxied) -> AsyncIterator[bool]:
+async def is_told(request: pytest.FixtureRequest, proxy_world: Proxied) -> AsyncIterator[bool]:
     """Run with and without the database's notices of changes to the proxy."""
     if request.param == "told":
         yield True
         return
-    async with owner_of(proxied.database) as owner:
+    async with owner_of(proxy_world.database) as owner:
         kept = [await owner.fetchval("SELECT pg_get_functiondef($1::regproc)", name) for name in NOTIFIERS]
         for name in NOTIFIERS:
             await owner.execute(

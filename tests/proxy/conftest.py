@@ -1,6 +1,6 @@
 """Fixtures of a deployment with a proxy and an upstream behind it."""
 
-from tests.fixtures.proxied import impatient, keyless, proxied, routed, upstream
-from tests.proxy.changes import told
+from tests.proxy.changes import is_told
+from tests.proxy.paying import paying
 
-__all__ = ("impatient", "keyless", "proxied", "routed", "told", "upstream")
+__all__ = ("is_told", "paying")

@@ -13,7 +13,7 @@ from websockets.typing import Subprotocol
 from tests.fixtures.proxied import Keyless, new_keyless
 from tests.proxy.envelope import refusal
 
-PATIENCE_SECONDS = 30
+PATIENCE_SECONDS = 60
 OFFERED_KEY = "openai-insecure-api-key."
 
 
@@ -27,6 +27,19 @@ PLACES: dict[str, list[tuple[str, str]]] = {
     "the key of Anthropic": [("x-api-key", "{token}")],
     "the key of Google": [("X-Goog-Api-Key", "{token}")],
     "the key of Azure": [("api-key", "{token}")],
+    "the key of a hosted database": [("apikey", "{token}")],
+    "the key of Azure's other services": [("Ocp-Apim-Subscription-Key", "{token}")],
+    "the token of GitLab": [("PRIVATE-TOKEN", "{token}")],
+    "the token of one of its jobs": [("JOB-TOKEN", "{token}")],
+    "the token of GitHub's older clients": [("Authorization", "token {token}")],
+    "a key behind another word": [("Authorization", "Api-Key {token}")],
+    "a key without a word": [("Authorization", "{token}")],
+    "the key of a client for AWS": [
+        (
+            "Authorization",
+            "AWS4-HMAC-SHA256 Credential={token}/20260101/eu/s3/aws4_request, SignedHeaders=host, Signature=0",
+        )
+    ],
     "a password": [("Authorization", "Basic agent:{token}")],
     "a user without a password": [("Authorization", "Basic {token}:")],
     "a user with a placeholder": [("Authorization", "Basic {token}:x-oauth-basic")],
@@ -51,43 +64,51 @@ def head(path: str, *lines: str) -> bytes:
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_the_token_is_found_where_a_client_puts_its_key(routed: Keyless, place: str) -> None:
-    with routed.proxy.connect() as wire:
-        assert wire.say(head("/up/echo", *lines_of(PLACES[place], routed.token))).hear().status == 200
+def test_the_token_is_found_where_a_client_puts_its_key(with_route: Keyless, place: str) -> None:
+    with with_route.proxy.connect() as wire:
+        assert wire.say(head("/up/echo", *lines_of(PLACES[place], with_route.token))).hear().status == 200
 
-    (heard,) = routed.upstream.heard()
-    assert heard.all("authorization") == [f"Bearer {routed.value}"]
-    assert routed.token.encode() not in routed.upstream.raw()
-    assert base64.b64encode(routed.token.encode())[:400] not in routed.upstream.raw()
+    (heard,) = with_route.upstream.requests()
+    assert heard.all("authorization") == [f"Bearer {with_route.value}"]
+    assert with_route.token.encode() not in with_route.upstream.raw()
+    assert base64.b64encode(with_route.token.encode())[:400] not in with_route.upstream.raw()
 
 
 @pytest.mark.parametrize("place", [place for place in PLACES if place != "several places"])
-def test_two_agents_in_one_request_are_refused(routed: Keyless, place: str) -> None:
-    with new_keyless(routed.proxied) as other, routed.proxy.connect() as wire:
+def test_two_agents_in_one_request_are_refused(with_route: Keyless, place: str) -> None:
+    with new_keyless(with_route.proxied) as other, with_route.proxy.connect() as wire:
         other.route("wrong")
         free = "x-goog-api-key" if place != "the key of Google" else "x-api-key"
-        lines = [*lines_of(PLACES[place], routed.token), f"{free}: {other.token}"]
+        lines = [*lines_of(PLACES[place], with_route.token), f"{free}: {other.token}"]
         assert refusal(wire.say(head("/up/echo", *lines)).hear()) == (400, "two_tokens")
         # The connection goes on.
-        assert wire.say(routed.head("/up/echo")).hear().status == 200
+        assert wire.say(with_route.head("/up/echo")).hear().status == 200
 
-    assert len(routed.upstream.heard()) == 1
-    assert routed.token.encode() not in routed.upstream.raw()
+    assert len(with_route.upstream.requests()) == 1
+    assert with_route.token.encode() not in with_route.upstream.raw()
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_a_revoked_token_counts_in_no_place(routed: Keyless, place: str) -> None:
-    counted = routed.proxy.counted(401, "bad_token")
-    wrong = routed.token[:-4]
-    with routed.proxy.connect() as wire:
+def test_a_revoked_token_counts_in_no_place(with_route: Keyless, place: str) -> None:
+    counted = with_route.proxy.count(401, "bad_token")
+    wrong = with_route.token[:-4]
+    with with_route.proxy.connect() as wire:
         assert refusal(wire.say(head("/up/echo", *lines_of(PLACES[place], wrong))).hear()) == (401, "bad_token")
 
-    assert routed.proxy.counted(401, "bad_token") == counted + 1
-    assert routed.upstream.connections() == 0
+    assert with_route.proxy.count(401, "bad_token") == counted + 1
+    assert with_route.upstream.connections() == 0
 
 
-def test_a_refusal_offers_both_ways_to_show_a_token(routed: Keyless) -> None:
-    with routed.proxy.connect() as wire:
+@pytest.mark.parametrize("name", ["X-Request-Id", "X-Note", "Cookie", "X-Key-Id"])
+def test_a_token_in_a_header_for_something_else_counts_for_nothing(with_route: Keyless, name: str) -> None:
+    with with_route.proxy.connect() as wire:
+        assert refusal(wire.say(head("/up/echo", f"{name}: {with_route.token}")).hear()) == (401, "bad_token")
+
+    assert with_route.upstream.connections() == 0
+
+
+def test_a_refusal_offers_both_ways_to_show_a_token(with_route: Keyless) -> None:
+    with with_route.proxy.connect() as wire:
         answer = wire.say(head("/up/echo")).hear()
 
     assert refusal(answer) == (401, "bad_token")
@@ -95,21 +116,21 @@ def test_a_refusal_offers_both_ways_to_show_a_token(routed: Keyless) -> None:
 
 
 @pytest.mark.parametrize("user", ["{token}", "{token}:", "{token}:{token}", "agent:{token}"])
-def test_a_tunnel_opens_for_the_token_as_user_or_password(routed: Keyless, user: str) -> None:
-    shown = basic(user.format(token=routed.token))
-    where = f"localhost:{routed.upstream.port}"
-    with routed.proxy.connect() as one, routed.proxy.connect() as other:
+def test_a_tunnel_opens_for_the_token_as_user_or_password(with_route: Keyless, user: str) -> None:
+    shown = basic(user.format(token=with_route.token))
+    where = f"localhost:{with_route.upstream.port}"
+    with with_route.proxy.connect() as one, with_route.proxy.connect() as other:
         one.say(f"CONNECT {where} HTTP/1.1\r\nHost: {where}\r\nProxy-Authorization: {shown}\r\n\r\n".encode())
         assert one.hear(head_only=True).status == 200
         other.say(f"GET http://{where}/echo HTTP/1.1\r\nHost: a\r\nProxy-Authorization: {shown}\r\n\r\n".encode())
         assert other.hear().status == 200
 
-    assert routed.token.encode() not in routed.upstream.raw()
+    assert with_route.token.encode() not in with_route.upstream.raw()
 
 
-def test_a_tunnel_of_two_agents_is_refused(routed: Keyless) -> None:
-    with new_keyless(routed.proxied) as other, routed.proxy.connect() as wire:
-        shown = basic(f"{routed.token}:{other.token}")
+def test_a_tunnel_of_two_agents_is_refused(with_route: Keyless) -> None:
+    with new_keyless(with_route.proxied) as other, with_route.proxy.connect() as wire:
+        shown = basic(f"{with_route.token}:{other.token}")
         wire.say(f"CONNECT localhost:443 HTTP/1.1\r\nHost: a\r\nProxy-Authorization: {shown}\r\n\r\n".encode())
         assert refusal(wire.hear()) == (400, "two_tokens")
 
@@ -122,15 +143,15 @@ OFFERS = {
 
 
 @pytest.mark.parametrize("name", OFFERS)
-def test_a_browsers_websocket_shows_its_token_as_a_subprotocol(routed: Keyless, name: str) -> None:
+def test_a_browsers_websocket_shows_its_token_as_a_subprotocol(with_route: Keyless, name: str) -> None:
     offers, chosen, passed, answered = OFFERS[name]
     path = f"/up/ws?choose={chosen}" if chosen else "/up/ws"
 
     def whole(offer: str) -> str:
-        return offer + routed.token if offer == OFFERED_KEY else offer
+        return offer + with_route.token if offer == OFFERED_KEY else offer
 
     opening = connect(
-        routed.proxy.url.replace("http", "ws") + path,
+        with_route.proxy.url.replace("http", "ws") + path,
         subprotocols=[Subprotocol(whole(offer)) for offer in offers],
         proxy=None,
         open_timeout=PATIENCE_SECONDS,
@@ -140,10 +161,10 @@ def test_a_browsers_websocket_shows_its_token_as_a_subprotocol(routed: Keyless, 
         socket.send("hello")
         assert socket.recv(PATIENCE_SECONDS) == "hello"
 
-    (heard,) = routed.upstream.heard()
+    (heard,) = with_route.upstream.requests()
     assert heard.all("sec-websocket-protocol") == passed
-    assert heard.all("authorization") == [f"Bearer {routed.value}"]
-    assert routed.token.encode() not in routed.upstream.raw()
+    assert heard.all("authorization") == [f"Bearer {with_route.value}"]
+    assert with_route.token.encode() not in with_route.upstream.raw()
 
 
 def test_anthropics_own_header_is_enough(keyless: Keyless, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,23 +175,23 @@ def test_anthropics_own_header_is_enough(keyless: Keyless, monkeypatch: pytest.M
     with anthropic.Anthropic(base_url=base, api_key=keyless.token, default_headers=headers) as client:
         client.messages.create(model="m", max_tokens=10, messages=[{"role": "user", "content": "one"}])
 
-    (heard,) = keyless.upstream.heard()
+    (heard,) = keyless.upstream.requests()
     assert heard.all("x-api-key") == [keyless.value]
     assert keyless.token.encode() not in keyless.upstream.raw()
 
 
-def test_git_shows_the_token_of_its_address_once_it_is_asked(routed: Keyless) -> None:
+def test_git_shows_the_token_of_its_address_once_it_is_asked(with_route: Keyless) -> None:
     git = shutil.which("git")
     assert git, "git is not installed; scripts/set-up says what is needed"
-    address = f"http://agent:{routed.token}@127.0.0.1:{routed.proxy.port}/up/team/code.git"
+    address = f"http://agent:{with_route.token}@127.0.0.1:{with_route.proxy.port}/up/team/code.git"
     environment = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "GIT_TERMINAL_PROMPT": "0"}
     subprocess.run([git, "ls-remote", address], env=environment, capture_output=True, timeout=30, check=False)
 
-    assert routed.proxy.counted(401, "bad_token") > 0
-    heard = routed.upstream.heard()
+    assert with_route.proxy.count(401, "bad_token") > 0
+    heard = with_route.upstream.requests()
     assert heard[0].target == "/team/code.git/info/refs?service=git-upload-pack"
-    assert heard[0].all("authorization") == [f"Bearer {routed.value}"]
-    assert routed.token.encode() not in routed.upstream.raw()
+    assert heard[0].all("authorization") == [f"Bearer {with_route.value}"]
+    assert with_route.token.encode() not in with_route.upstream.raw()
 
 
 def test_another_agents_token_never_goes_to_the_upstream(keyless: Keyless) -> None:
@@ -180,4 +201,4 @@ def test_another_agents_token_never_goes_to_the_upstream(keyless: Keyless) -> No
     for headers in ({"Authorization": other}, {"x-api-key": other.split()[1]}):
         assert refusal(keyless.forward().get("/echo", headers=headers)) == (400, "two_tokens")
 
-    assert keyless.upstream.heard() == []
+    assert keyless.upstream.requests() == []

@@ -11,7 +11,7 @@ from websockets.sync.client import connect
 from tests.fixtures.deployments import owner_of
 from tests.fixtures.eventually import PATIENCE_SECONDS
 from tests.fixtures.proxied import Keyless, Proxied, Proxy, new_keyless
-from tests.outside.upstream_answers import spelled
+from tests.outside.upstream_answers import spell
 from tests.promises.searched import any_form, everything
 
 GATEWAY = (
@@ -42,22 +42,22 @@ class Run(msgspec.Struct):
 
 
 @pytest.fixture(scope="module")
-def busy(proxied: Proxied, impatient: Proxy) -> Iterator[Run]:
+def busy(proxy_world: Proxied, impatient: Proxy) -> Iterator[Run]:
     """A run in which much goes right and wrong, with three ways of injecting."""
     value = f"canary-{uuid.uuid4().hex}"
-    with new_keyless(proxied, value) as keyless:
+    with new_keyless(proxy_world, value) as keyless:
         keyless.route()
         keyless.route("self-signed")
         keyless.route(pathPattern="/query/*", injectAs="query", injectKey="key", injectFormat="{value}", priority=1)
         keyless.route(pathPattern="/body/*", injectAs="body", injectKey="key", priority=1)
-        seen = b"".join([*_asked(keyless, impatient), *_said(keyless)])
-        proxied.kill("proxy")
-        proxied.start("proxy")
+        seen = b"".join([*_ask(keyless, impatient), *_collect(keyless)])
+        proxy_world.kill("proxy")
+        proxy_world.start("proxy")
         seen += keyless.gateway().get("/reflect").content
-        yield Run(proxied, {"credential": value.encode(), "token": keyless.token.encode()}, seen)
+        yield Run(proxy_world, {"credential": value.encode(), "token": keyless.token.encode()}, seen)
 
 
-def _asked(keyless: Keyless, impatient: Proxy) -> Iterator[bytes]:
+def _ask(keyless: Keyless, impatient: Proxy) -> Iterator[bytes]:
     """Answers, heads included, byte by byte."""
     heads = [keyless.head(f"/up{path}") for path in GATEWAY]
     heads += [
@@ -76,7 +76,7 @@ def _asked(keyless: Keyless, impatient: Proxy) -> Iterator[bytes]:
             yield bytes(wire.heard)
 
 
-def _said(keyless: Keyless) -> Iterator[bytes]:
+def _collect(keyless: Keyless) -> Iterator[bytes]:
     """Collect what real clients saw."""
     forward = keyless.forward()
     yield forward.get("/reflect?piece=2").content
@@ -98,7 +98,7 @@ def test_the_agents_side_never_saw_the_credential(busy: Run) -> None:
     assert [
         form
         for form in ("raw", "base64", "base64url", "url", "json", "hex")
-        if spelled(value, form).encode() in busy.seen
+        if spell(value, form).encode() in busy.seen
     ] == []
 
 

@@ -29,10 +29,10 @@ CHANGES: dict[str, tuple[Change, int, str]] = {
 }
 
 
-def test_a_removed_permission_ends_within_two_seconds(proxied: Proxied, told: bool) -> None:
-    proxied.faults()
+def test_a_removed_permission_ends_within_two_seconds(proxy_world: Proxied, is_told: bool) -> None:
+    proxy_world.faults()
     with ExitStack() as stack:
-        agents = {name: stack.enter_context(new_keyless(proxied)) for name in CHANGES}
+        agents = {name: stack.enter_context(new_keyless(proxy_world)) for name in CHANGES}
         routes = {name: keyless.route() for name, keyless in agents.items()}
         clients = {name: keyless.gateway() for name, keyless in agents.items()}
         assert {client.get("/echo").status_code for client in clients.values()} == {200}
@@ -52,84 +52,84 @@ def test_a_removed_permission_ends_within_two_seconds(proxied: Proxied, told: bo
             late[name] = refusal(answer)
 
     assert late == {name: (status, code) for name, (_, status, code) in CHANGES.items()}
-    assert proxied.faults() == []
+    assert proxy_world.faults() == []
 
 
-def test_a_rotated_secret_is_used_within_two_seconds(routed: Keyless, told: bool) -> None:
-    client = routed.gateway()
+def test_a_rotated_secret_is_used_within_two_seconds(with_route: Keyless, is_told: bool) -> None:
+    client = with_route.gateway()
     client.get("/echo")
 
-    routed.tenant.ok("POST", f"/secrets/{routed.secret['id']}/rotate", {"value": "sk-second"})
+    with_route.tenant.ok("POST", f"/secrets/{with_route.secret['id']}/rotate", {"value": "sk-second"})
 
-    def shown() -> list[str]:
+    def show() -> list[str]:
         client.get("/echo")
-        return routed.upstream.heard()[-1].all("authorization")
+        return with_route.upstream.requests()[-1].all("authorization")
 
-    assert eventually(shown, ["Bearer sk-second"], SECONDS) == ["Bearer sk-second"]
-    assert routed.gateway().get("/reflect").text == "before <" + "*" * 9 + "> after"
+    assert eventually(show, ["Bearer sk-second"], SECONDS) == ["Bearer sk-second"]
+    assert with_route.gateway().get("/reflect").text == "before <" + "*" * 9 + "> after"
 
 
-def test_a_new_route_is_used_within_two_seconds(routed: Keyless, told: bool) -> None:
-    client = routed.gateway()
+def test_a_new_route_is_used_within_two_seconds(with_route: Keyless, is_told: bool) -> None:
+    client = with_route.gateway()
     client.get("/echo")
 
-    routed.route(priority=10, injectKey="X-Api-Key", injectFormat="{value}")
+    with_route.route(priority=10, injectKey="X-Api-Key", injectFormat="{value}")
 
-    def shown() -> list[str]:
+    def show() -> list[str]:
         client.get("/echo")
-        return routed.upstream.heard()[-1].all("x-api-key")
+        return with_route.upstream.requests()[-1].all("x-api-key")
 
-    assert eventually(shown, [routed.value], SECONDS) == [routed.value]
+    assert eventually(show, [with_route.value], SECONDS) == [with_route.value]
 
 
-def test_a_restored_permission_works_within_two_seconds(routed: Keyless, told: bool) -> None:
-    client = routed.gateway()
+def test_a_restored_permission_works_within_two_seconds(with_route: Keyless, is_told: bool) -> None:
+    client = with_route.gateway()
     change = sql("UPDATE agents SET frozen_at = now() WHERE tenant_id = $1")
-    change(routed, {})
+    change(with_route, {})
     assert eventually(lambda: client.get("/echo").status_code, 403, SECONDS) == 403
 
-    sql("UPDATE agents SET frozen_at = NULL WHERE tenant_id = $1")(routed, {})
+    sql("UPDATE agents SET frozen_at = NULL WHERE tenant_id = $1")(with_route, {})
 
     assert eventually(lambda: client.get("/echo").status_code, 200, SECONDS) == 200
 
 
-def test_an_open_tunnel_ends_with_its_token(routed: Keyless, told: bool) -> None:
-    client = routed.forward()
+def test_an_open_tunnel_ends_with_its_token(with_route: Keyless, is_told: bool) -> None:
+    client = with_route.forward()
     assert client.get("/echo").status_code == 200
 
-    routed.tenant.ok("DELETE", f"/agents/{routed.agent.id}/tokens")
+    with_route.tenant.ok("DELETE", f"/agents/{with_route.agent.id}/tokens")
 
     assert eventually(lambda: client.get("/echo").status_code, 407, SECONDS) == 407
 
 
-def test_a_websocket_under_way_ends_with_its_token(routed: Keyless, told: bool) -> None:
-    address = f"{routed.proxy.url.replace('http', 'ws')}/up/ws"
+def test_a_websocket_under_way_ends_with_its_token(with_route: Keyless, is_told: bool) -> None:
+    address = f"{with_route.proxy.url.replace('http', 'ws')}/up/ws"
     with connect(
         address,
-        additional_headers={"Authorization": f"Bearer {routed.token}"},
+        additional_headers={"Authorization": f"Bearer {with_route.token}"},
         proxy=None,
         open_timeout=PATIENCE_SECONDS,
     ) as socket:
         socket.send("hello")
         assert socket.recv(PATIENCE_SECONDS) == "hello"
 
-        routed.tenant.ok("DELETE", f"/agents/{routed.agent.id}/tokens")
+        with_route.tenant.ok("DELETE", f"/agents/{with_route.agent.id}/tokens")
 
         with pytest.raises(ConnectionClosedError):
             socket.recv(UNDER_WAY_SECONDS)
 
 
-def test_a_recreated_tenant_of_the_same_name_has_its_own_routes_at_once(proxied: Proxied, told: bool) -> None:
-    with new_keyless(proxied) as first:
+def test_a_recreated_tenant_of_the_same_name_has_its_own_routes_at_once(proxy_world: Proxied, is_told: bool) -> None:
+    with new_keyless(proxy_world) as first:
         first.route()
         client, tenant = first.gateway(), first.tenant
         assert client.get("/echo").status_code == 200
 
-        with platform_client(proxied) as platform:
+        with platform_client(proxy_world) as platform:
             assert platform.delete(f"/platform/tenants/{tenant.id}").is_success
             made = platform.ok("POST", "/platform/tenants", {"id": tenant.id, "name": "Another tenant"})
         tenant.headers["X-Service-Key"] = made["apiKey"]
-        second = Keyless(proxied, tenant)
+        second = Keyless(proxy_world, tenant)
         second.route(pathPattern="/v2/*")
 
         assert second.gateway().get("/v2/echo").status_code == 200
@@ -138,15 +138,15 @@ def test_a_recreated_tenant_of_the_same_name_has_its_own_routes_at_once(proxied:
         second.close()
 
 
-async def test_a_route_that_was_changed_behind_the_signers_back_gets_no_secret(routed: Keyless) -> None:
-    routed.route("wrong", enabled=False)
-    async with owner_of(routed.proxied.database) as owner:
+async def test_a_route_that_was_changed_behind_the_signers_back_gets_no_secret(with_route: Keyless) -> None:
+    with_route.route("wrong", enabled=False)
+    async with owner_of(with_route.proxied.database) as owner:
         await owner.execute(
             "UPDATE credential_routes SET fields = replace(fields, '\"enabled\":false', '\"enabled\":true')"
             " WHERE tenant_id = $1",
-            routed.tenant.id,
+            with_route.tenant.id,
         )
-    answer = routed.gateway("wrong").get("/echo")
+    answer = with_route.gateway("wrong").get("/echo")
 
     assert answer.status_code in (403, 500, 503)
-    assert [heard for heard in routed.upstream.heard() if heard.server == "wrong"] == []
+    assert [heard for heard in with_route.upstream.requests() if heard.server == "wrong"] == []

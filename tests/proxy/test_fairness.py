@@ -27,9 +27,9 @@ TEXT, PING, CLOSE = b"\x81\x01a", b"\x89\x00", b"\x88\x00"
 
 
 @pytest.fixture
-def attacker(proxied: Proxied) -> Iterator[Keyless]:
+def attacker(proxy_world: Proxied) -> Iterator[Keyless]:
     """An agent of another tenant, whose secret has about as many forms as one can have."""
-    with new_keyless(proxied, "sk 'quo\"ted&<b>/blank+=" + "k9" * 12) as made:
+    with new_keyless(proxy_world, "sk 'quo\"ted&<b>/blank+=" + "k9" * 12) as made:
         made.route()
         yield made
 
@@ -52,9 +52,9 @@ def pings(attacker: Keyless) -> bytes:
 
 @pytest.mark.parametrize("attack", [upload, download, messages, pings])
 def test_others_are_answered_while_an_agent_sends_or_has_sent_crumbs(
-    routed: Keyless, attacker: Keyless, attack: Callable[[Keyless], bytes]
+    with_route: Keyless, attacker: Keyless, attack: Callable[[Keyless], bytes]
 ) -> None:
-    client = routed.gateway()
+    client = with_route.gateway()
     assert client.get("/echo").status_code == 200
     with ExitStack() as stack:
         wires = [stack.enter_context(attacker.proxy.connect()) for _ in range(CONNECTIONS)]
@@ -82,21 +82,21 @@ def _is_done(wire: Wire) -> bool:
     return heard.endswith((b"0\r\n\r\n", CLOSE, b"}"))
 
 
-def test_an_upload_of_too_many_crumbs_is_refused(routed: Keyless) -> None:
-    with routed.proxy.connect() as wire:
-        wire.say(routed.head("/up/count", "POST", "Transfer-Encoding: chunked"), CRUMB * (MAX_FRAGMENTS + 1))
+def test_an_upload_of_too_many_crumbs_is_refused(with_route: Keyless) -> None:
+    with with_route.proxy.connect() as wire:
+        wire.say(with_route.head("/up/count", "POST", "Transfer-Encoding: chunked"), CRUMB * (MAX_FRAGMENTS + 1))
 
         assert refusal(wire.hear()) == (400, "too_fragmented")
 
 
 @pytest.mark.parametrize("name", ["download", "messages", "pings"])
-def test_an_answer_of_too_many_crumbs_is_cut(routed: Keyless, name: str) -> None:
+def test_an_answer_of_too_many_crumbs_is_cut(with_route: Keyless, name: str) -> None:
     head, block, headers = {
         "download": (CHUNKED, CRUMB, ()),
         "messages": (SWITCHED, TEXT, UPGRADE),
         "pings": (SWITCHED, PING, UPGRADE),
     }[name]
-    with routed.proxy.connect() as wire:
-        heard = wire.say(routed.pour(head, block, b"", *headers)).hear_all()
+    with with_route.proxy.connect() as wire:
+        heard = wire.say(with_route.pour(head, block, b"", *headers)).hear_all()
 
     assert len(heard) < MAX_FRAGMENTS * len(block) + 1_000

@@ -32,7 +32,7 @@ def test_several_secrets_go_into_one_request_and_none_comes_back(keyless: Keyles
 
     answer = keyless.gateway(**{"dd-application-key": "mine"}).post("/echo?a=1&app=mine", content=value)
 
-    (heard,) = keyless.upstream.heard()
+    (heard,) = keyless.upstream.requests()
     assert heard.all("dd-api-key") == [keyless.value]
     assert heard.all("dd-application-key") == [value]
     assert heard.target == f"/echo?a=1&app=k-{value}"
@@ -47,7 +47,7 @@ def test_basic_is_made_of_user_and_secret(keyless: Keyless, shape: str) -> None:
 
     answer = keyless.gateway().get("/echo")
 
-    (heard,) = keyless.upstream.heard()
+    (heard,) = keyless.upstream.requests()
     encoded = base64.b64encode(shape.replace("{value}", keyless.value).encode()).decode()
     assert heard.all("authorization") == [f"Basic {encoded}"]
     assert answer.status_code == 200
@@ -74,7 +74,7 @@ def test_the_agents_own_authorization_goes_out_where_the_route_says_so(keyless: 
 
     answer = keyless.forward().get("/echo", headers={"Authorization": "Bearer of-a-person"})
 
-    (heard,) = keyless.upstream.heard()
+    (heard,) = keyless.upstream.requests()
     assert answer.status_code == 200
     assert heard.all("apikey") == [keyless.value]
     assert heard.all("authorization") == (["Bearer of-a-person"] if kept else [])
@@ -89,7 +89,7 @@ def test_a_kept_authorization_is_never_the_token(keyless: Keyless, scheme: str) 
     assert keyless.gateway().get("/echo").status_code == 200
     assert keyless.forward().get("/echo", headers={"Authorization": f"{scheme} {shown}"}).status_code == 200
 
-    assert [heard.all("authorization") for heard in keyless.upstream.heard()] == [[], []]
+    assert [heard.all("authorization") for heard in keyless.upstream.requests()] == [[], []]
 
 
 def test_a_further_secret_that_is_gone_stops_the_request(keyless: Keyless) -> None:
@@ -110,7 +110,7 @@ def test_a_further_secret_that_fits_no_more_goes_nowhere(keyless: Keyless) -> No
     keyless.tenant.ok("PUT", f"/secrets/{further['id']}", {"value": "of two\nlines"})
 
     eventually(lambda: keyless.gateway().get("/echo").status_code == 403)
-    assert all("lines" not in value for heard in keyless.upstream.heard() for value in heard.all("x-app"))
+    assert all("lines" not in value for heard in keyless.upstream.requests() for value in heard.all("x-app"))
 
 
 def test_a_batch_of_calls_gets_the_value_in_each(keyless: Keyless) -> None:
@@ -118,7 +118,7 @@ def test_a_batch_of_calls_gets_the_value_in_each(keyless: Keyless) -> None:
 
     answer = keyless.gateway().post("/count", json=[{"id": 1, "params": {"token": "mine"}}, {"id": 2}])
 
-    (heard,) = keyless.upstream.heard()
+    (heard,) = keyless.upstream.requests()
     assert answer.status_code == 200
     assert json.loads(heard.body) == [
         {"id": 1, "params": {"token": keyless.value}},
@@ -131,7 +131,7 @@ def test_a_form_of_parts_gets_its_part(keyless: Keyless) -> None:
 
     answer = keyless.gateway().post("/count", data={"token": "mine"}, files={"file": ("a.bin", b"\0--\r\n")})
 
-    (heard,) = keyless.upstream.heard()
+    (heard,) = keyless.upstream.requests()
     assert answer.status_code == 200
     assert heard.body.count('name="token"') == 1
     assert keyless.value in heard.body
@@ -144,7 +144,7 @@ def test_a_placeholder_in_a_text_becomes_the_value(keyless: Keyless) -> None:
     assert keyless.gateway().post("/count", content=b"login __TOKEN__\n").status_code == 200
     assert refusal(keyless.gateway().post("/count", content=b"login\n")) == (415, "body_unfit")
 
-    (heard,) = keyless.upstream.heard()
+    (heard,) = keyless.upstream.requests()
     assert heard.body == f"login {keyless.value}\n"
 
 
@@ -156,7 +156,7 @@ def test_a_route_without_a_secret_lets_requests_through_and_injects_nothing(keyl
     with keyless.forward().stream("GET", "/echo") as streamed:
         assert streamed.status_code == 200
 
-    first, _ = keyless.upstream.heard()
+    first, _ = keyless.upstream.requests()
     assert (made["secretId"], made["injectKey"]) == (None, "")
     assert answer.status_code == 200
     assert first.all("authorization") == []

@@ -50,7 +50,7 @@ def url_of(keyless: Keyless, path: str) -> str:
 
 
 def requests_to(keyless: Keyless, *paths: str) -> list[Heard]:
-    return [one for one in keyless.upstream.heard() if one.target.partition("?")[0] in paths]
+    return [one for one in keyless.upstream.requests() if one.target.partition("?")[0] in paths]
 
 
 def list_bearers(keyless: Keyless) -> list[str]:

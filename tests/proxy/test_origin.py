@@ -42,11 +42,11 @@ def by_requests(agent: Keyless, url: str, method: str) -> None:
     headers = {"Authorization": f"Bearer {agent.token}"}
     with requests.Session() as session:
         session.trust_env = False
-        session.request(method, url, headers=headers, data=b"{}" if method == "POST" else None, timeout=20)
+        session.request(method, url, headers=headers, data=b"{}" if method == "POST" else None, timeout=60)
 
 
 def by_httpx(agent: Keyless, url: str, method: str) -> None:
-    with httpx.Client(trust_env=False, follow_redirects=True, timeout=20) as client:
+    with httpx.Client(trust_env=False, follow_redirects=True, timeout=60) as client:
         client.request(method, url, headers={"Authorization": f"Bearer {agent.token}"})
 
 
@@ -69,7 +69,7 @@ def redirecting(agent: Keyless, to: str, alias: str = "wrong", **more: object) -
 
 
 def heard_by(agent: Keyless, server: str) -> list[str]:
-    return [f"{one.method} {one.target}" for one in agent.upstream.heard() if one.server == server]
+    return [f"{one.method} {one.target}" for one in agent.upstream.requests() if one.server == server]
 
 
 @pytest.mark.parametrize(("method", "code"), [("GET", 302), ("POST", 307)])
@@ -93,7 +93,7 @@ def test_a_clients_way_within_one_upstream_is_open(two: Keyless, name: str, meth
         CLIENTS[name](two, redirecting(two, to, "up", code=code), method)
     CLIENTS[name](two, redirecting(two, "/v1/named", f"proxy/localhost:{two.upstream.port}", code=code), method)
 
-    followed = [one for one in two.upstream.heard() if not one.target.startswith("/redirect")]
+    followed = [one for one in two.upstream.requests() if not one.target.startswith("/redirect")]
     assert [(one.server, one.method, one.target) for one in followed] == [
         ("main", method, target) for target in ("/v1/next?a=b", "/relative", "/v1/c?d", "/v1/named")
     ]
@@ -147,7 +147,7 @@ def test_requests_and_httpx_get_every_page(two: Keyless) -> None:
         session.headers["Authorization"] = f"Bearer {two.token}"
         url = f"{two.proxy.url}/up/repos/o/r/issues"
         while url:
-            page = session.get(url, timeout=20)
+            page = session.get(url, timeout=60)
             ids += [issue["id"] for issue in page.json()]
             url = page.links.get("next", {}).get("url")
     client, url = two.gateway(), "/repos/o/r/issues"
@@ -157,7 +157,7 @@ def test_requests_and_httpx_get_every_page(two: Keyless) -> None:
         url = answer.links.get("next", {}).get("url")
 
     assert ids == [1, 2, 3, 1, 2, 3]
-    assert {one.server for one in two.upstream.heard()} == {"main"}
+    assert {one.server for one in two.upstream.requests()} == {"main"}
 
 
 @pytest.mark.long
@@ -217,11 +217,11 @@ def by_jar_of_requests(agent: Keyless, urls: list[str], _folder: Path) -> None:
     with requests.Session() as session:
         session.trust_env = False
         for url in urls:
-            session.get(url, headers={"Authorization": f"Bearer {agent.token}"}, timeout=20)
+            session.get(url, headers={"Authorization": f"Bearer {agent.token}"}, timeout=60)
 
 
 def by_jar_of_httpx(agent: Keyless, urls: list[str], _folder: Path) -> None:
-    with httpx.Client(trust_env=False, headers={"Authorization": f"Bearer {agent.token}"}, timeout=20) as client:
+    with httpx.Client(trust_env=False, headers={"Authorization": f"Bearer {agent.token}"}, timeout=60) as client:
         for url in urls:
             client.get(url)
 
@@ -248,7 +248,7 @@ def test_a_cookie_comes_back_to_its_own_upstream_only(two: Keyless, tmp_path: Pa
     urls = [setting(two, cookie, path) for path in ("/wrong", own) for cookie in COOKIES]
     JARS[name](two, [*urls, *asked], tmp_path)
 
-    heard = [one for one in two.upstream.heard() if not one.target.startswith("/cookie")]
+    heard = [one for one in two.upstream.requests() if not one.target.startswith("/cookie")]
     assert [one.server for one in heard] == ["main", "main", "wrong", "wrong", "wrong"]
     shown = ["; ".join(one.all("cookie")) for one in heard]
     assert shown[:2] == ["", ""]

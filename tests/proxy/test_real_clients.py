@@ -25,9 +25,9 @@ def _plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def chatting(routed: Keyless) -> openai.OpenAI:
+def chatting(with_route: Keyless) -> openai.OpenAI:
     """OpenAI's client at the gateway."""
-    with openai.OpenAI(base_url=f"{routed.proxy.url}/up/v1", api_key=routed.token) as client:
+    with openai.OpenAI(base_url=f"{with_route.proxy.url}/up/v1", api_key=with_route.token) as client:
         yield client
 
 
@@ -39,12 +39,12 @@ def messaging(keyless: Keyless) -> anthropic.Anthropic:
         yield client
 
 
-def test_openai(chatting: openai.OpenAI, routed: Keyless) -> None:
+def test_openai(chatting: openai.OpenAI, with_route: Keyless) -> None:
     answer = chatting.chat.completions.create(model="m", messages=MESSAGES)
 
     assert answer.choices[0].message.content == WORDS
-    assert routed.upstream.heard()[0].all("authorization") == [f"Bearer {routed.value}"]
-    assert routed.token.encode() not in routed.upstream.raw()
+    assert with_route.upstream.requests()[0].all("authorization") == [f"Bearer {with_route.value}"]
+    assert with_route.token.encode() not in with_route.upstream.raw()
 
 
 def test_openai_streamed(chatting: openai.OpenAI) -> None:
@@ -92,7 +92,7 @@ REFUSED = {
 
 
 @pytest.fixture(params=REFUSED)
-def refused(request: pytest.FixtureRequest, keyless: Keyless, impatient: Proxy) -> Refused:
+def refusal_case(request: pytest.FixtureRequest, keyless: Keyless, impatient: Proxy) -> Refused:
     """A way to be refused, with the route that it needs and the token that it takes."""
     found = REFUSED[request.param]
     server = found.path if found.path in keyless.upstream.ports else "main"
@@ -101,28 +101,28 @@ def refused(request: pytest.FixtureRequest, keyless: Keyless, impatient: Proxy) 
     return msgspec.structs.replace(found, path=f"{proxy.url}/{found.path}", token=found.token or keyless.token)
 
 
-def test_openai_prints_the_sentence_of_a_refusal(refused: Refused) -> None:
+def test_openai_prints_the_sentence_of_a_refusal(refusal_case: Refused) -> None:
     with (
-        openai.OpenAI(base_url=f"{refused.path}/v1", api_key=refused.token, max_retries=0) as client,
+        openai.OpenAI(base_url=f"{refusal_case.path}/v1", api_key=refusal_case.token, max_retries=0) as client,
         pytest.raises(openai.APIStatusError) as raised,
     ):
-        client.chat.completions.create(model="m", messages=[{"role": "user", "content": refused.text}])
+        client.chat.completions.create(model="m", messages=[{"role": "user", "content": refusal_case.text}])
 
-    assert str(raised.value).startswith(f"Error code: {refused.status} - ")
-    assert refused.sentence in str(raised.value)
-    assert (raised.value.code, raised.value.type[-6:]) == (refused.code, "_error")
+    assert str(raised.value).startswith(f"Error code: {refusal_case.status} - ")
+    assert refusal_case.sentence in str(raised.value)
+    assert (raised.value.code, raised.value.type[-6:]) == (refusal_case.code, "_error")
 
 
-def test_anthropic_prints_the_sentence_of_a_refusal(refused: Refused) -> None:
+def test_anthropic_prints_the_sentence_of_a_refusal(refusal_case: Refused) -> None:
     with (
-        anthropic.Anthropic(base_url=refused.path, auth_token=refused.token, max_retries=0) as client,
+        anthropic.Anthropic(base_url=refusal_case.path, auth_token=refusal_case.token, max_retries=0) as client,
         pytest.raises(anthropic.APIStatusError) as raised,
     ):
-        client.messages.create(model="m", max_tokens=10, messages=[{"role": "user", "content": refused.text}])
+        client.messages.create(model="m", max_tokens=10, messages=[{"role": "user", "content": refusal_case.text}])
 
-    assert str(raised.value).startswith(f"Error code: {refused.status} - ")
-    assert refused.sentence in str(raised.value)
-    assert raised.value.body["error"]["code"] == refused.code
+    assert str(raised.value).startswith(f"Error code: {refusal_case.status} - ")
+    assert refusal_case.sentence in str(raised.value)
+    assert raised.value.body["error"]["code"] == refusal_case.code
 
 
 def test_a_client_behind_https_proxy_prints_the_sentence_too(keyless: Keyless, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,7 +141,7 @@ def test_anthropic(messaging: anthropic.Anthropic, keyless: Keyless) -> None:
     answer = messaging.messages.create(model="m", max_tokens=10, messages=MESSAGES)
 
     assert answer.content[0].text == WORDS
-    assert keyless.upstream.heard()[0].all("x-api-key") == [keyless.value]
+    assert keyless.upstream.requests()[0].all("x-api-key") == [keyless.value]
     assert keyless.token.encode() not in keyless.upstream.raw()
 
 
@@ -152,26 +152,28 @@ def test_anthropic_streamed(messaging: anthropic.Anthropic) -> None:
     assert said == ["one ", "two ", "three "]
 
 
-def test_openai_through_https_proxy(routed: Keyless, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HTTPS_PROXY", routed.proxy_url())
-    monkeypatch.setenv("SSL_CERT_FILE", str(routed.proxied.proxy_ca))
+def test_openai_through_https_proxy(with_route: Keyless, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", with_route.proxy_url())
+    monkeypatch.setenv("SSL_CERT_FILE", str(with_route.proxied.proxy_ca))
     with (
-        openai.OpenAI(base_url=f"https://localhost:{routed.upstream.port}/v1", api_key="placeholder") as client,
+        openai.OpenAI(base_url=f"https://localhost:{with_route.upstream.port}/v1", api_key="placeholder") as client,
         client.chat.completions.create(model="m", messages=MESSAGES, stream=True) as chunks,
     ):
         assert len(list(chunks)) == 3
 
-    assert routed.upstream.heard()[0].all("authorization") == [f"Bearer {routed.value}"]
+    assert with_route.upstream.requests()[0].all("authorization") == [f"Bearer {with_route.value}"]
 
 
-def test_requests_through_https_proxy(routed: Keyless, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HTTPS_PROXY", routed.proxy_url())
-    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(routed.proxied.proxy_ca))
+def test_requests_through_https_proxy(with_route: Keyless, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", with_route.proxy_url())
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(with_route.proxied.proxy_ca))
     with requests.Session() as session:
-        answers = [session.post(f"https://localhost:{routed.upstream.port}/count", data=b"a" * n) for n in (1, 100_000)]
+        answers = [
+            session.post(f"https://localhost:{with_route.upstream.port}/count", data=b"a" * n) for n in (1, 100_000)
+        ]
 
     assert [answer.json()["size"] for answer in answers] == [1, 100_000]
-    assert routed.upstream.connections() == 1
+    assert with_route.upstream.connections() == 1
 
 
 def ran(program: str, *arguments: str, **environment: str) -> str:
@@ -190,18 +192,24 @@ def ran(program: str, *arguments: str, **environment: str) -> str:
     return done.stdout
 
 
-def test_curl_through_https_proxy(routed: Keyless) -> None:
-    environment = {"HTTPS_PROXY": routed.proxy_url(), "CURL_CA_BUNDLE": str(routed.proxied.proxy_ca)}
+def test_curl_through_https_proxy(with_route: Keyless) -> None:
+    environment = {"HTTPS_PROXY": with_route.proxy_url(), "CURL_CA_BUNDLE": str(with_route.proxied.proxy_ca)}
 
-    said = ran("curl", "-sS", "--fail", "-d", "abc", f"https://localhost:{routed.upstream.port}/count", **environment)
+    said = ran(
+        "curl", "-sS", "--fail", "-d", "abc", f"https://localhost:{with_route.upstream.port}/count", **environment
+    )
 
     assert '"size":3' in said
-    assert routed.upstream.heard()[0].all("authorization") == [f"Bearer {routed.value}"]
+    assert with_route.upstream.requests()[0].all("authorization") == [f"Bearer {with_route.value}"]
 
 
-def test_curl_through_http_proxy_goes_out_as_https(routed: Keyless) -> None:
+def test_curl_through_http_proxy_goes_out_as_https(with_route: Keyless) -> None:
     said = ran(
-        "curl", "-sS", "--fail", f"http://localhost:{routed.upstream.port}/echo?a=b", http_proxy=routed.proxy_url()
+        "curl",
+        "-sS",
+        "--fail",
+        f"http://localhost:{with_route.upstream.port}/echo?a=b",
+        http_proxy=with_route.proxy_url(),
     )
 
     assert '"target":"/echo?a=b"' in said
@@ -220,17 +228,17 @@ console.log(JSON.stringify([answer.status, text.split('\\n\\n').length, again.st
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
-def test_fetch_of_node(routed: Keyless) -> None:
-    said = ran("node", "--input-type=module", "-e", NODE, f"{routed.proxy.url}/up", routed.token)
+def test_fetch_of_node(with_route: Keyless) -> None:
+    said = ran("node", "--input-type=module", "-e", NODE, f"{with_route.proxy.url}/up", with_route.token)
 
     assert said.strip() == "[200,5,200]"
-    assert {one.all("authorization")[0] for one in routed.upstream.heard()} == {f"Bearer {routed.value}"}
+    assert {one.all("authorization")[0] for one in with_route.upstream.requests()} == {f"Bearer {with_route.value}"}
 
 
-def test_urllib_through_https_proxy(routed: Keyless) -> None:
+def test_urllib_through_https_proxy(with_route: Keyless) -> None:
     script = "import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1]).read().decode())"
-    environment = {"https_proxy": routed.proxy_url(), "SSL_CERT_FILE": str(routed.proxied.proxy_ca)}
+    environment = {"https_proxy": with_route.proxy_url(), "SSL_CERT_FILE": str(with_route.proxied.proxy_ca)}
 
-    said = ran(sys.executable, "-c", script, f"https://localhost:{routed.upstream.port}/echo", **environment)
+    said = ran(sys.executable, "-c", script, f"https://localhost:{with_route.upstream.port}/echo", **environment)
 
     assert '"target":"/echo"' in said

@@ -84,12 +84,12 @@ NAMES: dict[str, list[list[str]]] = {
 
 
 @pytest.fixture(scope="module")
-def rebound(proxied: Proxied, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
+def rebound(proxy_world: Proxied, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
     """A proxy whose resolver is ours."""
     file: Path = tmp_path_factory.mktemp("names") / "names.json"
     file.write_bytes(msgspec.json.encode(NAMES))
     allowed = {"SERVICE_PROXY_ALLOW_PRIVATE_HOSTS": "*.upstream.test", "SERVICE_PROXY_CONNECT_SECONDS": "2"}
-    with proxied.another_proxy("tests.outside.rebinding_proxy", str(file), **allowed) as proxy:
+    with proxy_world.another_proxy("tests.outside.rebinding_proxy", str(file), **allowed) as proxy:
         yield proxy
 
 
@@ -130,7 +130,7 @@ def test_the_address_that_was_judged_is_dialled_and_the_name_not_asked_again(any
 
     assert first.status_code == 200
     assert refusal(second) == (403, "address_blocked")
-    (heard,) = anywhere.upstream.heard()
+    (heard,) = anywhere.upstream.requests()
     assert heard.all("host") == [f"turns.upstream.test:{anywhere.upstream.port}"]
     assert anywhere.upstream.lines("hello")[0]["sni"] == "turns.upstream.test"
 
@@ -156,13 +156,13 @@ def test_two_names_of_one_address_share_no_connection(anywhere: Keyless, rebound
 def test_a_connection_to_many_hosts_keeps_few_of_theirs_open(anywhere: Keyless, rebound: Proxy) -> None:
     upstream = anywhere.upstream
 
-    def asked(wire: Wire, host: int) -> int:
+    def ask(wire: Wire, host: int) -> int:
         return wire.say(anywhere.head(f"/proxy/h{host}.upstream.test:{upstream.port}/echo")).hear().status
 
     with rebound.connect() as wire:
-        assert {asked(wire, host) for host in range(20)} == {200}
+        assert {ask(wire, host) for host in range(20)} == {200}
         # At least: what an earlier test had open may close meanwhile.
         eventually(lambda: len(upstream.lines("closed")) >= 12)
         # The last ones were kept.
-        assert {asked(wire, host) for host in range(12, 20)} == {200}
+        assert {ask(wire, host) for host in range(12, 20)} == {200}
         assert len([line for line in upstream.lines("hello") if line["sni"].startswith("h")]) == 20

@@ -1,13 +1,14 @@
 """The record of every request, and its counters."""
 
 import uuid
+from collections.abc import Iterator
 
 import pytest
 
 from custody.kit.instants import read_instant
 from tests.fixtures.deployments import owner_of
 from tests.fixtures.eventually import eventually
-from tests.fixtures.proxied import Keyless, Proxy
+from tests.fixtures.proxied import Keyless, Proxied, Proxy
 from tests.proxy.written import rows
 
 
@@ -95,36 +96,36 @@ STRANGE = {
 
 
 @pytest.mark.parametrize("name", STRANGE)
-async def test_whatever_an_agent_says_of_itself_its_request_leaves_a_row(routed: Keyless, name: str) -> None:
-    with routed.proxy.connect() as wire:
-        answer = wire.say(routed.head("/up/echo")[:-2], STRANGE[name], b"\r\n\r\n").hear()
+async def test_whatever_an_agent_says_of_itself_its_request_leaves_a_row(with_route: Keyless, name: str) -> None:
+    with with_route.proxy.connect() as wire:
+        answer = wire.say(with_route.head("/up/echo")[:-2], STRANGE[name], b"\r\n\r\n").hear()
 
-    (row,) = await rows(routed, 1)
+    (row,) = await rows(with_route, 1)
     assert answer.status == 200
     assert answer.all("x-service-request-id") == [row["request_id"]]
     assert len(row["request_id"]) <= 128
     assert len(row["user_agent"] or "") <= 256
 
 
-async def test_a_method_and_a_path_that_are_no_text_leave_a_row(routed: Keyless) -> None:
-    for head in (routed.head("/up/echo", "G\xffT"), routed.head("/up/\xff")):
-        with routed.proxy.connect() as wire:
+async def test_a_method_and_a_path_that_are_no_text_leave_a_row(with_route: Keyless) -> None:
+    for head in (with_route.head("/up/echo", "G\xffT"), with_route.head("/up/\xff")):
+        with with_route.proxy.connect() as wire:
             assert wire.say(head).hear().status == 400
 
-    assert {row["metadata"]["status"] for row in await rows(routed, 2)} == {400}
+    assert {row["metadata"]["status"] for row in await rows(with_route, 2)} == {400}
 
 
-async def test_a_row_that_the_database_does_not_take_holds_up_no_other(routed: Keyless) -> None:
-    async with owner_of(routed.proxied.database) as owner:
+async def test_a_row_that_the_database_does_not_take_holds_up_no_other(with_route: Keyless) -> None:
+    async with owner_of(with_route.proxied.database) as owner:
         await owner.execute("ALTER TABLE audit ADD CONSTRAINT dull CHECK (user_agent <> 'refused') NOT VALID")
-        client = routed.gateway()
+        client = with_route.gateway()
         for name in ("first", "refused", "last"):
             assert client.get("/echo", headers={"User-Agent": name}).status_code == 200
-        found = await rows(routed, 2)
+        found = await rows(with_route, 2)
         await owner.execute("ALTER TABLE audit DROP CONSTRAINT dull")
 
     assert [row["user_agent"] for row in found] == ["first", "last"]
-    (fault,) = eventually(routed.proxied.faults)
+    (fault,) = eventually(with_route.proxied.faults)
     assert "an audit row was not taken" in fault
 
 
@@ -139,17 +140,27 @@ async def test_no_row_holds_the_credential_or_the_token(keyless: Keyless) -> Non
     assert keyless.token not in text
 
 
-async def test_a_websocket_leaves_one_row_when_it_ends(routed: Keyless) -> None:
-    with routed.proxy.connect() as wire:
+async def test_a_websocket_leaves_one_row_when_it_ends(with_route: Keyless) -> None:
+    with with_route.proxy.connect() as wire:
         key = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="
-        wire.say(routed.head("/up/ws", "GET", "Connection: Upgrade", "Upgrade: websocket", key))
+        wire.say(with_route.head("/up/ws", "GET", "Connection: Upgrade", "Upgrade: websocket", key))
         assert wire.hear(head_only=True).status == 101
         wire.say(b"\x81\x82\0\0\0\0hi")
         assert wire.hear_bytes(4) == b"\x81\x02hi"
 
-    (row,) = await rows(routed, 1)
+    (row,) = await rows(with_route, 1)
     assert row["metadata"]["status"] == 101
     assert (row["metadata"]["requestBytes"], row["metadata"]["responseBytes"]) == (8, 4)
+
+
+@pytest.fixture(scope="module")
+def apart(proxy_world: Proxied) -> Iterator[Proxy]:
+    """A proxy that is asked by nobody else, so that its figures are those of one test.
+
+    The other keeps, up to its time, connections of agents that hung up on an upload which nobody takes.
+    """
+    with proxy_world.another_proxy() as proxy:
+        yield proxy
 
 
 def connections(proxy: Proxy) -> float:
@@ -157,10 +168,10 @@ def connections(proxy: Proxy) -> float:
     return proxy.metrics()["custody_proxy_connections"]
 
 
-def settled(proxy: Proxy, *kinds: tuple[int, str]) -> list[float]:
+def settle(proxy: Proxy, *kinds: tuple[int, str]) -> list[float]:
     """Requests that ended so. A request is counted before its connection is over, so none is still to be counted."""
     eventually(lambda: connections(proxy), 0)
-    return [proxy.counted(*kind) for kind in kinds]
+    return [proxy.count(*kind) for kind in kinds]
 
 
 @pytest.mark.parametrize(
@@ -173,36 +184,38 @@ def settled(proxy: Proxy, *kinds: tuple[int, str]) -> list[float]:
         ("/up/%2e%2e", 400, "malformed_target"),
     ],
 )
-def test_requests_are_counted_by_status_and_reason(routed: Keyless, path: str, status: int, reason: str) -> None:
-    before = settled(routed.proxy, (status, reason))
-    with routed.proxy.connect() as wire:
-        assert wire.say(routed.head(path)).hear().status == status
+def test_requests_are_counted_by_status_and_reason(
+    with_route: Keyless, apart: Proxy, path: str, status: int, reason: str
+) -> None:
+    before = settle(apart, (status, reason))
+    with apart.connect() as wire:
+        assert wire.say(with_route.head(path)).hear().status == status
 
-    assert settled(routed.proxy, (status, reason)) == [before[0] + 1]
+    assert settle(apart, (status, reason)) == [before[0] + 1]
 
 
-def test_requests_without_a_token_and_malformed_ones_are_counted(routed: Keyless) -> None:
+def test_requests_without_a_token_and_malformed_ones_are_counted(apart: Proxy) -> None:
     kinds = (401, "bad_token"), (400, "malformed_request")
-    before = settled(routed.proxy, *kinds)
-    with routed.proxy.connect() as wire:
+    before = settle(apart, *kinds)
+    with apart.connect() as wire:
         wire.say(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").hear()
         wire.say(b"nonsense\r\n\r\n").hear()
 
-    assert settled(routed.proxy, *kinds) == [count + 1 for count in before]
+    assert settle(apart, *kinds) == [count + 1 for count in before]
 
 
-def test_figures_name_neither_agent_nor_tenant_nor_host(routed: Keyless) -> None:
-    routed.gateway().get("/echo")
+def test_figures_name_neither_agent_nor_tenant_nor_host(with_route: Keyless) -> None:
+    with_route.gateway().get("/echo")
 
-    said = str(routed.proxy.metrics())
+    said = str(with_route.proxy.metrics())
     assert "custody_proxy_requests_total" in said
-    assert not any(name in said for name in (routed.agent.id, routed.tenant.id, "localhost", routed.token))
+    assert not any(name in said for name in (with_route.agent.id, with_route.tenant.id, "localhost", with_route.token))
 
 
-def test_the_gauge_of_connections_comes_back(routed: Keyless) -> None:
-    eventually(lambda: connections(routed.proxy), 0)
-    with routed.proxy.connect() as wire:
-        wire.say(routed.head("/up/echo")).hear()
-        assert connections(routed.proxy) == 1
+def test_the_gauge_of_connections_comes_back(with_route: Keyless, apart: Proxy) -> None:
+    eventually(lambda: connections(apart), 0)
+    with apart.connect() as wire:
+        wire.say(with_route.head("/up/echo")).hear()
+        assert connections(apart) == 1
 
-    eventually(lambda: connections(routed.proxy), 0)
+    eventually(lambda: connections(apart), 0)

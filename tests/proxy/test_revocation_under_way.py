@@ -35,7 +35,7 @@ def tunnel(keyless: Keyless) -> Wire:
     return wire.into_tunnel(keyless.proxied.trust(), "localhost")
 
 
-def tunnelled(keyless: Keyless) -> Wire:
+def tunnelled_answer(keyless: Keyless) -> Wire:
     """The same inside a tunnel."""
     wire = tunnel(keyless)
     return wire.say(f"GET /sse?n=2&gate={keyless.tenant.id} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
@@ -51,7 +51,7 @@ def websocket(keyless: Keyless) -> Wire:
     return wire
 
 
-KINDS: tuple[Callable[[Keyless], Wire], ...] = (upload, answer, tunnelled, websocket)
+KINDS: tuple[Callable[[Keyless], Wire], ...] = (upload, answer, tunnelled_answer, websocket)
 
 
 class UnderWay:
@@ -65,7 +65,7 @@ class UnderWay:
         self.route = self.keyless.route()
         self.wires = {kind.__name__: stack.enter_context(kind(self.keyless)) for kind in KINDS}
 
-    def left(self, until: float) -> dict[str, bool]:
+    def wait_for_ends(self, until: float) -> dict[str, bool]:
         """Tell what ended whole; raise TimeoutError when one has not ended until then."""
         whole = {}
         for name, wire in self.wires.items():
@@ -79,50 +79,50 @@ class UnderWay:
 
     def goes_on(self) -> bool:
         """Tell whether each comes to its proper end."""
-        for _ in ("answer", "tunnelled"):
+        for _ in ("answer", "tunnelled_answer"):
             self.keyless.upstream.release(self.keyless.tenant.id)
         self.wires["upload"].say(b"4\r\nmore\r\n0\r\n\r\n")
-        whole = [self.wires[name].hear().whole for name in ("upload", "answer", "tunnelled")]
+        whole = [self.wires[name].hear().whole for name in ("upload", "answer", "tunnelled_answer")]
         return all(whole) and self.wires["websocket"].say(HELLO).hear_bytes(len(ECHOED)) == ECHOED
 
 
-def test_a_running_request_ends_when_its_permission_ends(proxied: Proxied, told: bool) -> None:
-    proxied.faults()
-    proxied.upstream.forget()
+def test_a_running_request_ends_when_its_permission_ends(proxy_world: Proxied, is_told: bool) -> None:
+    proxy_world.faults()
+    proxy_world.upstream.forget()
     with ExitStack() as stack:
-        agents = {name: UnderWay(stack, proxied) for name in ENDINGS}
-        stranger = UnderWay(stack, proxied)
-        eventually(proxied.upstream.heard, lambda heard: len(heard) == len(KINDS) * (len(ENDINGS) + 1))
+        agents = {name: UnderWay(stack, proxy_world) for name in ENDINGS}
+        stranger = UnderWay(stack, proxy_world)
+        eventually(proxy_world.upstream.requests, lambda heard: len(heard) == len(KINDS) * (len(ENDINGS) + 1))
 
         until = {}
         for name, (change, _, _) in ENDINGS.items():
             change(agents[name].keyless, agents[name].route)
             until[name] = time.monotonic() + SECONDS
-        left = {name: agents[name].left(until[name]) for name in ENDINGS}
+        left = {name: agents[name].wait_for_ends(until[name]) for name in ENDINGS}
 
         assert left == {name: {kind.__name__: False for kind in KINDS} for name in ENDINGS}
-        assert proxied.upstream.lines("body") == []
+        assert proxy_world.upstream.lines("body") == []
         assert stranger.goes_on()
         for name, (_, _, code) in ENDINGS.items():
             metadata = [row["metadata"] for row in asyncio.run(rows(agents[name].keyless, len(KINDS) + 1))]
             assert [one["refused"] for one in metadata if one["form"] != "connect"] == [code] * len(KINDS)
-    assert proxied.faults() == []
+    assert proxy_world.faults() == []
 
 
-def test_a_running_request_ends_with_its_token(proxied: Proxied) -> None:
-    proxied.faults()
-    proxied.upstream.forget()
+def test_a_running_request_ends_with_its_token(proxy_world: Proxied) -> None:
+    proxy_world.faults()
+    proxy_world.upstream.forget()
     with ExitStack() as stack:
-        agent = UnderWay(stack, proxied, "3s")
+        agent = UnderWay(stack, proxy_world, "3s")
         idle = stack.enter_context(tunnel(agent.keyless))
-        stranger = UnderWay(stack, proxied)
-        eventually(proxied.upstream.heard, lambda heard: len(heard) == 2 * len(KINDS))
+        stranger = UnderWay(stack, proxy_world)
+        eventually(proxy_world.upstream.requests, lambda heard: len(heard) == 2 * len(KINDS))
 
         until = time.monotonic() + 3 + SECONDS
-        assert agent.left(until) == {kind.__name__: False for kind in KINDS}
+        assert agent.wait_for_ends(until) == {kind.__name__: False for kind in KINDS}
         assert idle.closed
-        assert proxied.upstream.lines("body") == []
+        assert proxy_world.upstream.lines("body") == []
         assert stranger.goes_on()
         metadata = [row["metadata"] for row in asyncio.run(rows(agent.keyless, len(KINDS) + 2))]
         assert [one["refused"] for one in metadata if one["form"] != "connect"] == ["bad_token"] * len(KINDS)
-    assert proxied.faults() == []
+    assert proxy_world.faults() == []

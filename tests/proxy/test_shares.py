@@ -14,16 +14,18 @@ from tests.proxy.envelope import refusal
 from tests.proxy.written import rows
 
 
-async def test_a_frozen_agent_that_goes_on_asking_is_counted_and_not_written_down_each_time(routed: Keyless) -> None:
-    async with owner_of(routed.proxied.database) as owner:
-        await owner.execute("UPDATE agents SET frozen_at = now() WHERE tenant_id = $1", routed.tenant.id)
+async def test_a_frozen_agent_that_goes_on_asking_is_counted_and_not_written_down_each_time(
+    with_route: Keyless,
+) -> None:
+    async with owner_of(with_route.proxied.database) as owner:
+        await owner.execute("UPDATE agents SET frozen_at = now() WHERE tenant_id = $1", with_route.tenant.id)
     before, asked = clock.now(), 250
     # An orderly stop writes the numbers of the minute that has not passed.
-    with routed.proxied.another_proxy() as proxy, ExitStack() as stack:
-        wires = [stack.enter_context(proxy.connect()).say(routed.head("/up/echo")) for _ in range(asked)]
+    with with_route.proxied.another_proxy() as proxy, ExitStack() as stack:
+        wires = [stack.enter_context(proxy.connect()).say(with_route.head("/up/echo")) for _ in range(asked)]
         assert {refusal(wire.hear()) for wire in wires} == {(403, "frozen")}
 
-    written = await rows(routed, MAX_TOLD_OF_AGENT + 1)
+    written = await rows(with_route, MAX_TOLD_OF_AGENT + 1)
     numbers = [row for row in written if "count" in row["metadata"]]
     # Should a minute end on the way, each half of it has its own.
     assert MAX_TOLD_OF_AGENT < len(written) <= 2 * MAX_TOLD_OF_AGENT + 2
@@ -33,7 +35,7 @@ async def test_a_frozen_agent_that_goes_on_asking_is_counted_and_not_written_dow
         assert clock.iso(before) <= metadata.pop("since") <= metadata.pop("at") <= clock.iso(clock.now())
         assert metadata.pop("count") > 0
         assert metadata == {"status": 403, "refused": "frozen"}
-        assert (row["actor_id"], row["resource_id"], row["ip_address"]) == (routed.agent.id, "-", "127.0.0.1")
+        assert (row["actor_id"], row["resource_id"], row["ip_address"]) == (with_route.agent.id, "-", "127.0.0.1")
 
 
 def test_bodies_that_are_held_have_a_bound_for_an_agent(keyless: Keyless) -> None:

@@ -47,10 +47,10 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_an_unusable_upstream_answer_is_a_502_and_the_connection_stays(routed: Keyless, name: str) -> None:
-    with routed.proxy.connect() as wire:
-        assert refusal(wire.say(routed.head(BROKEN[name])).hear())[0] == 502
-        assert wire.say(routed.head("/up/echo")).hear().status == 200
+def test_an_unusable_upstream_answer_is_a_502_and_the_connection_stays(with_route: Keyless, name: str) -> None:
+    with with_route.proxy.connect() as wire:
+        assert refusal(wire.say(with_route.head(BROKEN[name])).hear())[0] == 502
+        assert wire.say(with_route.head("/up/echo")).hear().status == 200
 
 
 # Heads that are not well, but mean one thing only: what stands between first line and body, and what goes on of it.
@@ -78,11 +78,11 @@ ODD: dict[str, tuple[bytes, bytes, list[tuple[str, str]]]] = {
 
 
 @pytest.mark.parametrize("name", ODD)
-def test_an_odd_head_goes_on_cleaned_with_one_framing(routed: Keyless, name: str) -> None:
+def test_an_odd_head_goes_on_cleaned_with_one_framing(with_route: Keyless, name: str) -> None:
     head, body, kept = ODD[name]
-    with routed.proxy.connect() as wire:
+    with with_route.proxy.connect() as wire:
         answer = wire.say(
-            routed.head(raw(b"HTTP/1.1 200 OK\r\n" + head + body + b"HTTP/1.1 200 Poison\r\n\r\n"))
+            with_route.head(raw(b"HTTP/1.1 200 OK\r\n" + head + body + b"HTTP/1.1 200 Poison\r\n\r\n"))
         ).hear()
 
         assert (answer.status, answer.body, answer.whole) == (200, b"ab", True)
@@ -91,29 +91,29 @@ def test_an_odd_head_goes_on_cleaned_with_one_framing(routed: Keyless, name: str
         own = [header for header in answer.headers if header[0].lower() not in ("content-length", "transfer-encoding")]
         assert [header for header in own if not header[0].startswith("X-Service-")] == kept
         # What came behind it belongs to no answer.
-        again = wire.say(routed.head("/up/echo")).hear()
+        again = wire.say(with_route.head("/up/echo")).hear()
         assert (again.status, b"Poison" in bytes(wire.heard)) == (200, False)
 
-    assert routed.upstream.connections() == 2
+    assert with_route.upstream.connections() == 2
 
 
 @pytest.mark.parametrize("status", [599, 600, 799, 999])
-def test_a_status_that_no_standard_knows_goes_on(routed: Keyless, status: int) -> None:
+def test_a_status_that_no_standard_knows_goes_on(with_route: Keyless, status: int) -> None:
     answer = b"HTTP/1.1 %d Odd\r\nContent-Length: 2\r\n\r\nab" % status
-    with routed.proxy.connect() as wire:
-        found = wire.say(routed.head(raw(answer))).hear()
+    with with_route.proxy.connect() as wire:
+        found = wire.say(with_route.head(raw(answer))).hear()
 
     assert (found.status, found.reason, found.body) == (status, "Odd", b"ab")
 
 
 @pytest.mark.parametrize("status", [204, 304])
-def test_an_answer_without_a_body_that_speaks_of_chunks_ends_at_once(routed: Keyless, status: int) -> None:
-    with routed.proxy.connect() as wire:
+def test_an_answer_without_a_body_that_speaks_of_chunks_ends_at_once(with_route: Keyless, status: int) -> None:
+    with with_route.proxy.connect() as wire:
         head = b"HTTP/1.1 %d Nothing\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n" % status
-        answer = wire.say(routed.head(raw(head))).hear()
+        answer = wire.say(with_route.head(raw(head))).hear()
 
         assert (answer.status, answer.all("transfer-encoding")) == (status, [])
-        assert wire.say(routed.head("/up/echo")).hear().status == 200
+        assert wire.say(with_route.head("/up/echo")).hear().status == 200
 
 
 @pytest.mark.parametrize("server", ["self-signed", "wrong-name", "expired", "plain"])
@@ -121,7 +121,7 @@ def test_an_upstream_without_a_good_certificate_gets_nothing(keyless: Keyless, s
     keyless.route(server)
 
     assert refusal(keyless.gateway(server).get("/echo")) == FAILED
-    assert keyless.upstream.heard() == []
+    assert keyless.upstream.requests() == []
 
 
 def test_a_port_that_nobody_has_is_a_502(keyless: Keyless) -> None:
@@ -145,52 +145,52 @@ CUT = {
 
 
 @pytest.mark.parametrize("name", CUT)
-def test_an_answer_that_breaks_off_never_looks_whole(routed: Keyless, name: str) -> None:
+def test_an_answer_that_breaks_off_never_looks_whole(with_route: Keyless, name: str) -> None:
     gate = uuid.uuid4().hex
-    with routed.proxy.connect() as wire:
-        wire.say(routed.head(CUT[name].format(gate=gate)))
-        routed.upstream.release(gate)
+    with with_route.proxy.connect() as wire:
+        wire.say(with_route.head(CUT[name].format(gate=gate)))
+        with_route.upstream.release(gate)
         answer = wire.hear()
 
         assert (answer.status, answer.whole) == (200, False)
         assert wire.closed
 
 
-def test_an_answer_that_stalls_is_cut(routed: Keyless, impatient: Proxy) -> None:
+def test_an_answer_that_stalls_is_cut(with_route: Keyless, impatient: Proxy) -> None:
     with impatient.connect() as wire:
-        answer = wire.say(routed.head("/up/stall?after=body")).hear()
+        answer = wire.say(with_route.head("/up/stall?after=body")).hear()
 
     assert (answer.status, answer.body, answer.whole) == (200, b"begun\n", False)
 
 
-def test_bytes_after_an_answer_are_discarded(routed: Keyless) -> None:
-    with routed.proxy.connect() as wire:
-        answer = wire.say(routed.head("/up/long")).hear()
+def test_bytes_after_an_answer_are_discarded(with_route: Keyless) -> None:
+    with with_route.proxy.connect() as wire:
+        answer = wire.say(with_route.head("/up/long")).hear()
         assert (answer.body, answer.whole) == (b"good", True)
 
-        answer = wire.say(routed.head("/up/echo")).hear()
+        answer = wire.say(with_route.head("/up/echo")).hear()
         assert b"poison" not in answer.body
         assert answer.status == 200
 
 
-def test_a_body_that_ends_with_its_connection_is_whole(routed: Keyless) -> None:
-    answer = routed.gateway().get("/until-close")
+def test_a_body_that_ends_with_its_connection_is_whole(with_route: Keyless) -> None:
+    answer = with_route.gateway().get("/until-close")
 
     assert (answer.status_code, answer.text) == (200, "all there is")
 
 
-def test_trailers_do_not_come_through(routed: Keyless) -> None:
-    with routed.proxy.connect() as wire:
-        answer = wire.say(routed.head("/up/trailers")).hear()
+def test_trailers_do_not_come_through(with_route: Keyless) -> None:
+    with with_route.proxy.connect() as wire:
+        answer = wire.say(with_route.head("/up/trailers")).hear()
 
         assert (answer.body, answer.whole) == (b"body", True)
         assert b"X-After" not in bytes(wire.heard)
-        assert wire.say(routed.head("/up/echo")).hear().status == 200
+        assert wire.say(with_route.head("/up/echo")).hear().status == 200
 
 
-def test_interim_answers_are_skipped(routed: Keyless) -> None:
-    with routed.proxy.connect() as wire:
-        answer = wire.say(routed.head("/up/interim")).hear()
+def test_interim_answers_are_skipped(with_route: Keyless) -> None:
+    with with_route.proxy.connect() as wire:
+        answer = wire.say(with_route.head("/up/interim")).hear()
 
     assert (answer.status, answer.body) == (200, b"final")
 
@@ -199,10 +199,10 @@ OK, EARLY = b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 103 Early Hints\r\nLink: </a.css>
 
 
 @pytest.mark.parametrize("count", [16, 17])
-def test_interim_answers_without_end_are_not_waited_for(routed: Keyless, count: int) -> None:
+def test_interim_answers_without_end_are_not_waited_for(with_route: Keyless, count: int) -> None:
     final = OK + b"Content-Length: 5\r\n\r\nfinal"
-    with routed.proxy.connect() as wire:
-        answer = wire.say(routed.pour(b"", EARLY, final, times=count)).hear()
+    with with_route.proxy.connect() as wire:
+        answer = wire.say(with_route.pour(b"", EARLY, final, times=count)).hear()
 
     if count == 16:
         assert (answer.status, answer.body) == (200, b"final")
@@ -210,9 +210,9 @@ def test_interim_answers_without_end_are_not_waited_for(routed: Keyless, count: 
         assert refusal(answer) == (502, "upstream_failed")
 
 
-def test_interim_answers_that_take_their_time_may_be_many(routed: Keyless) -> None:
-    with routed.proxy.connect() as wire:
-        answer = wire.say(routed.head("/up/long-job?interim=24")).hear()
+def test_interim_answers_that_take_their_time_may_be_many(with_route: Keyless) -> None:
+    with with_route.proxy.connect() as wire:
+        answer = wire.say(with_route.head("/up/long-job?interim=24")).hear()
 
     assert (answer.status, answer.body) == (200, b"done")
 
@@ -227,39 +227,39 @@ BLANKS: dict[str, tuple[bytes, bytes, int]] = {
 
 
 @pytest.mark.parametrize("where", BLANKS)
-def test_blanks_by_the_ten_thousand_are_read_at_once(routed: Keyless, where: str) -> None:
+def test_blanks_by_the_ten_thousand_are_read_at_once(with_route: Keyless, where: str) -> None:
     head, tail, status = BLANKS[where]
-    with routed.proxy.connect() as wire:
-        assert wire.say(routed.pour(head, b" ", tail, times=60_000)).hear().status == status
+    with with_route.proxy.connect() as wire:
+        assert wire.say(with_route.pour(head, b" ", tail, times=60_000)).hear().status == status
 
 
 @pytest.mark.parametrize("line", [b"5;", b"0\r\na:"])
-def test_a_chunk_line_of_blanks_breaks_the_answer_off(routed: Keyless, line: bytes) -> None:
+def test_a_chunk_line_of_blanks_breaks_the_answer_off(with_route: Keyless, line: bytes) -> None:
     head = OK + b"Transfer-Encoding: chunked\r\n\r\n" + line
-    with routed.proxy.connect() as wire:
-        assert not wire.say(routed.pour(head, b" ", b"\nx\r\n", times=60_000)).hear().whole
+    with with_route.proxy.connect() as wire:
+        assert not wire.say(with_route.pour(head, b" ", b"\nx\r\n", times=60_000)).hear().whole
 
 
-def test_an_answer_that_says_it_has_chunks_and_can_have_none_ends_with_its_head(routed: Keyless) -> None:
+def test_an_answer_that_says_it_has_chunks_and_can_have_none_ends_with_its_head(with_route: Keyless) -> None:
     head = b"HTTP/1.1 304 Not Modified\r\nTransfer-Encoding: chunked\r\n\r\n"
-    with routed.proxy.connect() as wire:
-        answer = wire.say(routed.head(raw(head))).hear()
+    with with_route.proxy.connect() as wire:
+        answer = wire.say(with_route.head(raw(head))).hear()
 
         assert (answer.status, answer.all("transfer-encoding")) == (304, [])
-        assert wire.say(routed.head("/up/echo")).hear().status == 200
+        assert wire.say(with_route.head("/up/echo")).hear().status == 200
 
 
 @pytest.mark.parametrize("where", ["https://other.example/x?y=z", "/somewhere", "//host/x", "https://127.0.0.1/x"])
-def test_a_redirect_is_passed_on_and_not_followed(routed: Keyless, where: str) -> None:
-    answer = routed.forward().get("/redirect", params={"to": where})
+def test_a_redirect_is_passed_on_and_not_followed(with_route: Keyless, where: str) -> None:
+    answer = with_route.forward().get("/redirect", params={"to": where})
 
     assert (answer.status_code, answer.headers["Location"]) == (302, where)
-    assert len(routed.upstream.heard()) == 1
+    assert len(with_route.upstream.requests()) == 1
 
 
-def test_hop_by_hop_headers_of_the_upstream_are_not_forwarded(routed: Keyless) -> None:
-    with routed.proxy.connect() as wire:
-        answer = wire.say(routed.head("/up/cookies")).hear()
+def test_hop_by_hop_headers_of_the_upstream_are_not_forwarded(with_route: Keyless) -> None:
+    with with_route.proxy.connect() as wire:
+        answer = wire.say(with_route.head("/up/cookies")).hear()
 
     assert answer.all("set-cookie") == ["a=1; Path=/up/", "b=2; Path=/up/"]
     gone = ("alt-svc", "keep-alive", "x-private", "connection", "x-service-error")
@@ -269,54 +269,54 @@ def test_hop_by_hop_headers_of_the_upstream_are_not_forwarded(routed: Keyless) -
     assert (own == "forged", answer.all("x-request-id")) == (False, ["theirs"])
 
 
-def test_an_answer_without_a_body_ends_at_once(routed: Keyless) -> None:
-    with routed.proxy.connect() as wire:
-        assert wire.say(routed.head("/up/no-content")).hear().status == 204
-        assert wire.say(routed.head("/up/echo", "HEAD")).hear(head_only=True).status == 200
-        assert wire.say(routed.head("/up/echo")).hear().status == 200
+def test_an_answer_without_a_body_ends_at_once(with_route: Keyless) -> None:
+    with with_route.proxy.connect() as wire:
+        assert wire.say(with_route.head("/up/no-content")).hear().status == 204
+        assert wire.say(with_route.head("/up/echo", "HEAD")).hear(head_only=True).status == 200
+        assert wire.say(with_route.head("/up/echo")).hear().status == 200
 
 
-def test_an_answer_before_the_request_is_over_comes_through(routed: Keyless) -> None:
-    with routed.proxy.connect() as wire:
-        wire.say(routed.head("/up/early", "POST", "Content-Length: 1000000"), b"only the beginning")
+def test_an_answer_before_the_request_is_over_comes_through(with_route: Keyless) -> None:
+    with with_route.proxy.connect() as wire:
+        wire.say(with_route.head("/up/early", "POST", "Content-Length: 1000000"), b"only the beginning")
         answer = wire.hear()
 
     assert (answer.status, answer.body, answer.whole) == (403, b"enough", True)
 
 
-def test_a_kept_connection_that_is_gone_costs_a_safe_request_nothing(routed: Keyless) -> None:
-    with routed.proxy.connect() as wire:
-        assert wire.say(routed.head("/up/echo")).hear().status == 200
-        answer = wire.say(routed.head("/up/close-later")).hear()
+def test_a_kept_connection_that_is_gone_costs_a_safe_request_nothing(with_route: Keyless) -> None:
+    with with_route.proxy.connect() as wire:
+        assert wire.say(with_route.head("/up/echo")).hear().status == 200
+        answer = wire.say(with_route.head("/up/close-later")).hear()
 
     assert answer.body == b"first"
-    assert [heard.target for heard in routed.upstream.heard()] == ["/echo", "/close-later", "/close-later"]
-    assert routed.upstream.connections() == 2
+    assert [heard.target for heard in with_route.upstream.requests()] == ["/echo", "/close-later", "/close-later"]
+    assert with_route.upstream.connections() == 2
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH"])
-def test_other_requests_are_never_sent_twice(routed: Keyless, method: str) -> None:
-    with routed.proxy.connect() as wire:
-        assert wire.say(routed.head("/up/echo")).hear().status == 200
-        answer = wire.say(routed.head("/up/close-later", method)).hear()
+def test_other_requests_are_never_sent_twice(with_route: Keyless, method: str) -> None:
+    with with_route.proxy.connect() as wire:
+        assert wire.say(with_route.head("/up/echo")).hear().status == 200
+        answer = wire.say(with_route.head("/up/close-later", method)).hear()
 
     assert refusal(answer) == FAILED
-    assert [heard.method for heard in routed.upstream.heard()] == ["GET", method]
+    assert [heard.method for heard in with_route.upstream.requests()] == ["GET", method]
 
 
-def test_a_fresh_connection_that_breaks_is_not_tried_again(routed: Keyless) -> None:
-    assert refusal(routed.gateway().get("/close")) == FAILED
-    assert len(routed.upstream.heard()) == 1
+def test_a_fresh_connection_that_breaks_is_not_tried_again(with_route: Keyless) -> None:
+    assert refusal(with_route.gateway().get("/close")) == FAILED
+    assert len(with_route.upstream.requests()) == 1
 
 
-def test_an_upstream_that_closes_while_idle_costs_nothing(routed: Keyless) -> None:
-    with routed.proxy.connect() as wire:
-        assert wire.say(routed.head("/up/until-close")).hear().body == b"all there is"
-    with routed.proxy.connect() as wire:
-        assert wire.say(routed.head(raw(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"))).hear().status == 200
-        eventually(lambda: routed.upstream.lines("closed"))
-        answer = wire.say(routed.head("/up/count", "POST", "Content-Length: 1"), b"a").hear()
+def test_an_upstream_that_closes_while_idle_costs_nothing(with_route: Keyless) -> None:
+    with with_route.proxy.connect() as wire:
+        assert wire.say(with_route.head("/up/until-close")).hear().body == b"all there is"
+    with with_route.proxy.connect() as wire:
+        assert wire.say(with_route.head(raw(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"))).hear().status == 200
+        eventually(lambda: with_route.upstream.lines("closed"))
+        answer = wire.say(with_route.head("/up/count", "POST", "Content-Length: 1"), b"a").hear()
         # Whether its end was noticed in time is chance; twice it must never be sent.
         assert answer.status in (200, 502)
 
-    assert len([heard for heard in routed.upstream.heard() if heard.method == "POST"]) <= 1
+    assert len([heard for heard in with_route.upstream.requests() if heard.method == "POST"]) <= 1

@@ -140,7 +140,7 @@ def test_a_receipt_names_the_signers_who_authorised_it(
     key = new_key()
     name = new_signer(as_owner, agent, key=key)["id"]
     order = Order(tenant.id, agent)
-    receipt = receipt_of(tenant, agent, order.send(order.signed(name, key)).json()["data"]["txId"])
+    receipt = receipt_of(tenant, agent, order.send(order.signer_headers(name, key)).json()["data"]["txId"])
 
     code, said = verify(receipt)
     assert (code, said.count(f"authorised by {name};")) == (0, 1)
@@ -210,7 +210,7 @@ def _another(value: Any) -> Any:
     return "x"
 
 
-def changed(document: Any, path: tuple[Any, ...]) -> Any:
+def with_change(document: Any, path: tuple[Any, ...]) -> Any:
     """The document with one value made another."""
     copy = deepcopy(document)
     where = copy
@@ -231,7 +231,7 @@ def test_every_field_that_is_changed_is_noticed(tenant: Tenant, as_nobody: Clien
     missed = []
     for path in places(receipt):
         try:
-            check(json.dumps(changed(receipt, path)).encode(), jwks)
+            check(json.dumps(with_change(receipt, path)).encode(), jwks)
             missed.append(path)
         except (NotValid, Unreadable):
             pass
@@ -242,7 +242,7 @@ def test_every_field_that_is_changed_is_noticed(tenant: Tenant, as_nobody: Clien
 
     assert missed == []
     assert len(list(places(receipt))) > 40
-    assert verify(changed(receipt, ("receipt", "value")))[0] == 1
+    assert verify(with_change(receipt, ("receipt", "value")))[0] == 1
 
 
 def test_a_malformed_receipt_or_key_is_reported_clearly(

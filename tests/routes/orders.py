@@ -14,6 +14,7 @@ from tests.outside.solana_messages import ASSOCIATED, SYSTEM, TOKEN, instruction
 
 TOKEN_CONTRACT = "0x" + "33" * 20
 SPENDER = "0x" + "44" * 20
+SELLER = "0x209693Bc6afc0C5328bA36FaF03C514EF312287C"
 UNLIMITED = 2**256 - 1
 CHAIN = 31337
 SOLANA_CHAIN = 102
@@ -81,7 +82,7 @@ def token_payment(
     return _order(us, to, "0", blockhash, *((first, payment) if creates else (payment,)))
 
 
-def sponsored(order: dict[str, Any], payer: Pubkey) -> dict[str, Any]:
+def with_sponsor(order: dict[str, Any], payer: Pubkey) -> dict[str, Any]:
     """The same order in a message whose fee somebody else pays, who has not signed yet."""
     content = VersionedTransaction.from_bytes(base64.b64decode(order["transaction"])).message
     keys = content.account_keys
@@ -97,7 +98,7 @@ def sponsored(order: dict[str, Any], payer: Pubkey) -> dict[str, Any]:
         for one in content.instructions
     ]
     message = solana_messages.message(*made, payer=payer, blockhash=str(content.recent_blockhash))
-    return {**order, "transaction": solana_messages.encoded(message)}
+    return {**order, "transaction": solana_messages.encode(message)}
 
 
 def unknown_instruction(agent: Agent) -> dict[str, Any]:
@@ -110,9 +111,28 @@ def unknown_instruction(agent: Agent) -> dict[str, Any]:
 def _order(us: Pubkey, to: str, value: str, blockhash: str | None, *instructions: Any) -> dict[str, Any]:
     message = solana_messages.message(*instructions, payer=us, blockhash=blockhash)
     return {
-        "transaction": solana_messages.encoded(message),
+        "transaction": solana_messages.encode(message),
         "to": to,
         "value": value,
         "chainId": SOLANA_CHAIN,
         "broadcast": False,
     }
+
+
+def payment_offer(**changed: object) -> dict[str, Any]:
+    """An offer of a server by x402, version 2, for the local chain."""
+    return {
+        "scheme": "exact",
+        "network": f"eip155:{CHAIN}",
+        "amount": "60",
+        "asset": TOKEN_CONTRACT,
+        "payTo": SELLER,
+        "maxTimeoutSeconds": 120,
+        "extra": {"name": "USDX", "version": "1"},
+    } | changed
+
+
+def payment_demand(*offers: dict[str, Any], **changed: object) -> dict[str, Any]:
+    """A demand with these offers."""
+    resource = {"url": "https://api.example.com/weather?q=1", "description": "Weather\u202e today"}
+    return {"x402Version": 2, "resource": resource, "accepts": list(offers or (payment_offer(),))} | changed

@@ -17,7 +17,7 @@ from tests.fixtures.postgres import Database
 from tests.fixtures.server import Service
 from tests.outside.evm_node import EvmNode
 from tests.routes.orders import mail, permit
-from tests.routes.tenants.makers import CROWD, crowd, held
+from tests.routes.tenants.makers import CROWD, crowd, holding
 
 FIELDS = {
     "id",
@@ -36,6 +36,7 @@ FIELDS = {
     "kind",
     "referenceId",
     "toAddress",
+    "releaseAt",
     "value",
     "chainId",
     "txStatus",
@@ -52,7 +53,7 @@ def cautious(tenant: Tenant) -> Agent:
     return tenant.agent(rule("auto-approve-threshold", threshold="0"))
 
 
-def queued(agent: Agent, value: int = 5, **fields: Any) -> str:
+def queue_order(agent: Agent, value: int = 5, **fields: Any) -> str:
     answer = agent.sign(value=value, **fields)
     assert answer.status_code == 202, answer.text
     return answer.json()["data"]["approvalId"]
@@ -62,19 +63,20 @@ def item(tenant: Client, approval: str) -> dict[str, Any]:
     return tenant.ok("GET", f"/approvals/{approval}")
 
 
-def decided(tenant: Tenant, approval: str, way: str, **body: Any) -> tuple[int, Any]:
+def decide(tenant: Tenant, approval: str, way: str, **body: Any) -> tuple[int, Any]:
     answer = tenant.post(f"/approvals/{approval}/{way}", json=body)
     return answer.status_code, answer.json()["data"].get("code", answer.json()["data"].get("status"))
 
 
 def test_an_item_says_what_a_person_must_know(tenant: Tenant, cautious: Agent) -> None:
-    approval = queued(cautious, referenceId="invoice-7")
+    approval = queue_order(cautious, referenceId="invoice-7")
 
     shown = tenant.ok("GET", "/approvals")[0]
 
     assert set(shown) == FIELDS
     in_full = item(tenant, approval)
     assert json.loads(in_full.pop("order"))["value"] == "5"
+    assert in_full.pop("paidBefore") is None
     assert in_full == shown
     assert shown["votes"] is None
     expected = {
@@ -98,7 +100,7 @@ def test_an_item_says_what_a_person_must_know(tenant: Tenant, cautious: Agent) -
 
 
 def test_the_list_is_filtered_paged_and_counted(tenant: Tenant, cautious: Agent) -> None:
-    first, second, third = (queued(cautious) for _ in range(3))
+    first, second, third = (queue_order(cautious) for _ in range(3))
     tenant.ok("POST", f"/approvals/{first}/deny", {})
     tenant.ok("POST", f"/approvals/{second}/approve", {})
 
@@ -123,46 +125,51 @@ def test_a_malformed_filter_is_400(tenant: Tenant, query: str) -> None:
     assert tenant.get(f"/approvals?{query}").status_code == 400
 
 
-def listed(tenant: Tenant, query: str) -> list[str]:
+def list_ids(tenant: Tenant, query: str) -> list[str]:
     return [one["id"] for one in tenant.ok("GET", f"/approvals?{query}")]
 
 
 def test_the_list_is_filtered_by_agent_kind_and_reference(tenant: Tenant, cautious: Agent) -> None:
     other = tenant.agent(rule("auto-approve-threshold", threshold="0"))
-    first, second = queued(cautious, referenceId="invoice-7"), queued(other, referenceId="invoice-7")
+    first, second = queue_order(cautious, referenceId="invoice-7"), queue_order(other, referenceId="invoice-7")
     document = other.post(f"/vault/{other.id}/sign-typed-data", json=permit(other.evm_address, 5))
     third = document.json()["data"]["approvalId"]
 
-    assert listed(tenant, f"agentId={cautious.id}") == [first]
-    assert listed(tenant, "referenceId=invoice-7") == [second, first]
-    assert listed(tenant, f"referenceId=invoice-7&agentId={other.id}") == [second]
-    assert (listed(tenant, "kind=typed_data"), listed(tenant, "kind=evm")) == ([third], [second, first])
-    assert listed(tenant, "kind=solana") == listed(tenant, "referenceId=invoice") == []
+    assert list_ids(tenant, f"agentId={cautious.id}") == [first]
+    assert list_ids(tenant, "referenceId=invoice-7") == [second, first]
+    assert list_ids(tenant, f"referenceId=invoice-7&agentId={other.id}") == [second]
+    assert (list_ids(tenant, "kind=typed_data"), list_ids(tenant, "kind=evm")) == ([third], [second, first])
+    assert list_ids(tenant, "kind=solana") == list_ids(tenant, "referenceId=invoice") == []
     page = tenant.get(f"/approvals?agentId={other.id}&limit=1")
     assert ([one["id"] for one in page.json()["data"]], page.headers["X-Total-Count"]) == ([third], "2")
 
 
 def test_the_list_is_filtered_by_what_an_order_takes_of_an_asset(tenant: Tenant, cautious: Agent) -> None:
-    little, much = queued(cautious, 5), queued(cautious, 10**30)
+    little, much = queue_order(cautious, 5), queue_order(cautious, 10**30)
     token = "0x" + "ab" * 20
     call = "0xa9059cbb" + OTHER_ADDRESS[2:].rjust(64, "0") + format(7, "064x")
-    paid = queued(cautious, 0, to=token, data=call)
+    paid = queue_order(cautious, 0, to=token, data=call)
     tenant.ok("POST", f"/approvals/{little}/deny", {})
 
-    assert listed(tenant, "status=all&asset=evm:native") == [much, little]
-    assert listed(tenant, "status=all&asset=evm:native&minAmount=5&maxAmount=5") == [little]
-    assert listed(tenant, "asset=evm:native&minAmount=6") == [much]
-    assert listed(tenant, f"asset=evm:native&maxAmount={10**30 - 1}") == []
+    assert list_ids(tenant, "status=all&asset=evm:native") == [much, little]
+    assert list_ids(tenant, "status=all&asset=evm:native&minAmount=5&maxAmount=5") == [little]
+    assert list_ids(tenant, "asset=evm:native&minAmount=6") == [much]
+    assert list_ids(tenant, f"asset=evm:native&maxAmount={10**30 - 1}") == []
     # Seven of its smallest unit, whatever it is worth.
-    assert listed(tenant, f"asset=evm:31337:{token}&minAmount=7&maxAmount=7") == [paid]
-    assert listed(tenant, f"asset=evm:31337:{token}&minAmount=8") == []
+    assert list_ids(tenant, f"asset=evm:31337:{token}&minAmount=7&maxAmount=7") == [paid]
+    assert list_ids(tenant, f"asset=evm:31337:{token}&minAmount=8") == []
 
 
 def test_an_amount_without_its_asset_is_400(tenant: Tenant) -> None:
     refused = tenant.get("/approvals?minAmount=1")
 
     assert (refused.status_code, refused.json()["data"]["code"]) == (400, "amount_without_asset")
-    assert tenant.get("/approvals?asset=dollars").json()["data"]["code"] == "unknown_asset"
+    unknown = tenant.get("/approvals?asset=dollars").json()
+    assert unknown["data"]["code"] == "unknown_asset"
+    # Each that the sentence names is taken.
+    for asset in ("usd", "evm:native", "solana:native", "bitcoin"):
+        assert f"`{asset}`" in unknown["error"]
+        assert tenant.ok("GET", f"/approvals?asset={asset}") == []
 
 
 async def test_stats_count_every_status(tenant: Tenant, cautious: Agent, owner: asyncpg.Connection) -> None:
@@ -174,7 +181,7 @@ async def test_stats_count_every_status(tenant: Tenant, cautious: Agent, owner: 
         "total": 0,
         "avgWaitSeconds": 0,
     }
-    denied, approved, expired, waiting = (queued(cautious) for _ in range(4))
+    denied, approved, expired, waiting = (queue_order(cautious) for _ in range(4))
     tenant.ok("POST", f"/approvals/{denied}/deny", {})
     tenant.ok("POST", f"/approvals/{approved}/approve", {})
     await owner.execute("UPDATE approvals SET expires_at = now() - interval '1 s' WHERE id = $1", expired)
@@ -192,7 +199,7 @@ async def test_stats_count_every_status(tenant: Tenant, cautious: Agent, owner: 
 def test_approving_answers_with_the_hash(tenant: Tenant, evm_node: EvmNode) -> None:
     agent = tenant.agent(rule("auto-approve-threshold", threshold="0"))
     evm_node.fund(agent.evm_address)
-    approval = queued(agent, broadcast=True)
+    approval = queue_order(agent, broadcast=True)
 
     approved = tenant.ok("POST", f"/approvals/{approval}/approve", {"digest": item(tenant, approval)["digest"]})
 
@@ -205,7 +212,7 @@ def test_approving_answers_with_the_hash(tenant: Tenant, evm_node: EvmNode) -> N
 
 
 def test_an_approval_needs_no_body(tenant: Tenant, cautious: Agent) -> None:
-    assert tenant.post(f"/approvals/{queued(cautious)}/approve").status_code == 200
+    assert tenant.post(f"/approvals/{queue_order(cautious)}/approve").status_code == 200
 
 
 def test_approved_typed_data_has_no_hash_and_its_signature_is_in_the_record(tenant: Tenant) -> None:
@@ -222,7 +229,7 @@ def test_approved_typed_data_has_no_hash_and_its_signature_is_in_the_record(tena
 
 
 def test_denying_answers_who_and_keeps_the_reason(tenant: Tenant, cautious: Agent) -> None:
-    approval = queued(cautious)
+    approval = queue_order(cautious)
 
     denied = tenant.ok("POST", f"/approvals/{approval}/deny", {"reason": "no invoice\nattached"})
 
@@ -233,7 +240,7 @@ def test_denying_answers_who_and_keeps_the_reason(tenant: Tenant, cautious: Agen
 
 
 def test_the_agent_learns_why_it_was_denied(tenant: Tenant, cautious: Agent) -> None:
-    approval, other = queued(cautious), queued(cautious)
+    approval, other = queue_order(cautious), queue_order(cautious)
     tenant.ok("POST", f"/approvals/{approval}/deny", {"reason": "no invoice attached"})
     tenant.ok("POST", f"/approvals/{other}/approve", {"comment": "paid before"})
 
@@ -243,7 +250,7 @@ def test_the_agent_learns_why_it_was_denied(tenant: Tenant, cautious: Agent) -> 
 
 
 async def test_an_approver_may_say_something(tenant: Tenant, cautious: Agent, owner: asyncpg.Connection) -> None:
-    approval, by_order = queued(cautious), queued(cautious)
+    approval, by_order = queue_order(cautious), queue_order(cautious)
     said = "checked with\nthe supplier " + "é" * 900
     tx = item(tenant, by_order)["txId"]
 
@@ -264,7 +271,7 @@ async def test_an_approver_may_say_something(tenant: Tenant, cautious: Agent, ow
 def test_a_decider_is_named_while_they_are_a_member(
     service: Service, tenant: Tenant, cautious: Agent, as_platform: Client
 ) -> None:
-    by_key, by_person = queued(cautious), queued(cautious)
+    by_key, by_person = queue_order(cautious), queue_order(cautious)
     tenant.ok("POST", f"/approvals/{by_key}/approve", {})
     with closing(member(service, tenant, "owner", mfa=True)) as person:
         person.ok("POST", f"/approvals/{by_person}/deny", {"reason": "no"})
@@ -283,7 +290,7 @@ def test_a_decider_is_named_while_they_are_a_member(
 
 
 def test_an_item_of_another_tenant_is_absent(tenant: Tenant, other_tenant: Tenant, cautious: Agent) -> None:
-    approval = queued(cautious)
+    approval = queue_order(cautious)
 
     answers = [other_tenant.get(f"/approvals/{one}") for one in (approval, str(uuid.uuid4()))]
 
@@ -291,29 +298,29 @@ def test_an_item_of_another_tenant_is_absent(tenant: Tenant, other_tenant: Tenan
 
 
 def test_a_digest_of_something_else_is_refused_and_nothing_is_decided(tenant: Tenant, cautious: Agent) -> None:
-    approval, other = queued(cautious), queued(cautious, 6)
+    approval, other = queue_order(cautious), queue_order(cautious, 6)
     digest = item(tenant, other)["digest"]
 
-    assert [decided(tenant, approval, way, digest=digest) for way in ("approve", "deny")] == [
+    assert [decide(tenant, approval, way, digest=digest) for way in ("approve", "deny")] == [
         (409, "approval_changed")
     ] * 2
-    assert decided(tenant, approval, "approve", digest="x")[0] == 400
+    assert decide(tenant, approval, "approve", digest="x")[0] == 400
     assert item(tenant, approval)["status"] == "pending"
-    assert decided(tenant, approval, "approve", digest=item(tenant, approval)["digest"]) == (200, "approved")
+    assert decide(tenant, approval, "approve", digest=item(tenant, approval)["digest"]) == (200, "approved")
 
 
 @pytest.mark.parametrize("first", ["approve", "deny"])
 def test_an_item_is_decided_once(tenant: Tenant, cautious: Agent, first: str) -> None:
-    approval = queued(cautious)
-    assert decided(tenant, approval, first)[0] == 200
+    approval = queue_order(cautious)
+    assert decide(tenant, approval, first)[0] == 200
 
-    assert [decided(tenant, approval, way) for way in ("approve", "deny")] == [(409, "approval_resolved")] * 2
+    assert [decide(tenant, approval, way) for way in ("approve", "deny")] == [(409, "approval_resolved")] * 2
 
 
 async def test_of_many_decisions_at_once_exactly_one_is_made(
     tenant: Tenant, cautious: Agent, owner: asyncpg.Connection
 ) -> None:
-    approval = queued(cautious)
+    approval = queue_order(cautious)
     async with AsyncClient(base_url=tenant.base_url, headers=tenant.headers, timeout=30) as client:
         ways = ["approve", "deny"] * 8
         answers = await asyncio.gather(*(client.post(f"/approvals/{approval}/{way}", json={}) for way in ways))
@@ -328,17 +335,17 @@ async def test_of_many_decisions_at_once_exactly_one_is_made(
 async def test_an_expired_item_can_be_neither_approved_nor_denied(
     tenant: Tenant, cautious: Agent, owner: asyncpg.Connection
 ) -> None:
-    approval = queued(cautious)
+    approval = queue_order(cautious)
     await owner.execute("UPDATE approvals SET expires_at = now() - interval '1 ms' WHERE id = $1", approval)
 
-    assert [decided(tenant, approval, way) for way in ("approve", "deny")] == [(409, "approval_expired")] * 2
+    assert [decide(tenant, approval, way) for way in ("approve", "deny")] == [(409, "approval_expired")] * 2
     assert [one["id"] for one in tenant.ok("GET", "/approvals?status=expired")] == [approval]
     assert tenant.ok("GET", "/approvals") == []
     assert cautious.ok("GET", f"/vault/{cautious.id}/pending") == []
 
 
 def test_todays_hard_rules_judge_the_approval_and_the_item_stays(tenant: Tenant, cautious: Agent) -> None:
-    approval = queued(cautious)
+    approval = queue_order(cautious)
     path = f"/agents/{cautious.id}/policies"
     tenant.ok("PUT", path, [rule("approved-addresses", addresses=[OTHER_ADDRESS])])
 
@@ -350,31 +357,31 @@ def test_todays_hard_rules_judge_the_approval_and_the_item_stays(tenant: Tenant,
     ]
     assert (item(tenant, approval)["status"], item(tenant, approval)["txStatus"]) == ("pending", "pending_approval")
     tenant.ok("PUT", path, [])
-    assert decided(tenant, approval, "approve") == (200, "approved")
+    assert decide(tenant, approval, "approve") == (200, "approved")
 
 
 def test_a_queued_order_holds_no_budget_and_counts_when_it_is_signed(tenant: Tenant) -> None:
     agent = tenant.agent(rule("spending-limit", maxPerDay="10"), rule("auto-approve-threshold", threshold="5"))
-    first, second = queued(agent, 6), queued(agent, 6)
+    first, second = queue_order(agent, 6), queue_order(agent, 6)
 
-    assert decided(tenant, first, "approve") == (200, "approved")
-    assert decided(tenant, second, "approve")[0] == 403
+    assert decide(tenant, first, "approve") == (200, "approved")
+    assert decide(tenant, second, "approve")[0] == 403
     assert agent.sign(value=4).status_code == 200
     assert agent.sign(value=1).status_code == 403
 
 
 def test_an_approval_does_not_count_against_its_own_rate(tenant: Tenant) -> None:
     agent = tenant.agent(rule("rate-limit", maxTxPerHour=1), rule("auto-approve-threshold", threshold="0"))
-    approval = queued(agent)
+    approval = queue_order(agent)
 
-    assert decided(tenant, approval, "approve") == (200, "approved")
+    assert decide(tenant, approval, "approve") == (200, "approved")
     assert agent.sign().status_code == 429
 
 
 async def test_an_order_changed_behind_our_back_is_not_signed(
     tenant: Tenant, cautious: Agent, owner: asyncpg.Connection
 ) -> None:
-    approval = queued(cautious)
+    approval = queue_order(cautious)
     await owner.execute(
         "UPDATE transactions SET order_text = replace(order_text, $1, $2) WHERE tenant_id = $3",
         ADDRESS,
@@ -382,7 +389,7 @@ async def test_an_order_changed_behind_our_back_is_not_signed(
         tenant.id,
     )
 
-    status, code = decided(tenant, approval, "approve")
+    status, code = decide(tenant, approval, "approve")
 
     assert status in (409, 503), code
     assert item(tenant, approval)["status"] == "pending"
@@ -391,10 +398,10 @@ async def test_an_order_changed_behind_our_back_is_not_signed(
 async def test_many_who_deny_for_one_agent_keep_nobody_else_from_signing(
     service: Service, tenant: Tenant, other_tenant: Tenant, cautious: Agent, database: Database
 ) -> None:
-    approvals, other = [queued(cautious) for _ in range(CROWD)], other_tenant.agent()
-    acts = [lambda one=one: decided(tenant, one, "deny") for one in approvals]
+    approvals, other = [queue_order(cautious) for _ in range(CROWD)], other_tenant.agent()
+    acts = [lambda one=one: decide(tenant, one, "deny") for one in approvals]
     async with (
-        held(database, "SELECT FROM agents WHERE tenant_id = $1 FOR UPDATE", tenant.id) as meanwhile,
+        holding(database, "SELECT FROM agents WHERE tenant_id = $1 FOR UPDATE", tenant.id) as meanwhile,
         crowd(service, *acts) as denying,
     ):
         # Less than the ten seconds after which the signer sends home those who wait.

@@ -14,7 +14,7 @@ from tests.fixtures.callers import Client, Tenant
 from tests.fixtures.eventually import eventually
 from tests.fixtures.people import Person, member
 from tests.fixtures.server import Service
-from tests.fixtures.signer_socket import connected
+from tests.fixtures.signer_socket import connect
 
 ALLOWED = "Access-Control-Allow-Origin"
 
@@ -35,10 +35,10 @@ def may_read(client: Client, origin: str, path: str = "/chains", **headers: str)
     answer = client.get(path, headers={"Origin": origin, **headers})
     assert answer.headers["Vary"] == "Origin"
     assert "Access-Control-Allow-Credentials" not in answer.headers
-    return said(answer, origin)
+    return allows(answer, origin)
 
 
-def said(answer: httpx.Response, origin: str) -> bool:
+def allows(answer: httpx.Response, origin: str) -> bool:
     given = answer.headers.get(ALLOWED)
     assert given in (None, origin)
     return given is not None
@@ -50,9 +50,9 @@ def preflight(client: Client, origin: str, path: str, method: str = "POST") -> h
     return client.request("OPTIONS", path, headers=asked)
 
 
-def asked(service: Service) -> int:
+def count_asked(service: Service) -> int:
     """Count the origins that identity has looked up."""
-    with connected(service, "identity") as wire:
+    with connect(service, "identity") as wire:
         wire.say({"version": VERSION, "process": "api"})
         wire.hear()
         return int(wire.ask("Status")["data"]["counters"].get("LookUpOrigin", 0))
@@ -70,7 +70,7 @@ def test_a_listed_page_reads_answers_and_errors(tenant: Tenant, as_nobody: Clien
     answer = tenant.get("/agents", headers={"Origin": page})
     exposed = set(answer.headers["Access-Control-Expose-Headers"].split(", "))
 
-    assert said(answer, page)
+    assert allows(answer, page)
     assert exposed >= {"X-Request-Id", "Retry-After", "RateLimit-Remaining", "X-Total-Count", "X-Next-Cursor"}
     assert exposed >= {"Idempotency-Replayed", "WWW-Authenticate", "ETag"}
     refused = {
@@ -81,7 +81,7 @@ def test_a_listed_page_reads_answers_and_errors(tenant: Tenant, as_nobody: Clien
         400: tenant.post("/agents", content=b"{", headers={"Origin": page, "Content-Type": "application/json"}),
         413: tenant.post("/agents", content=b"1" * 2_000_000, headers={"Origin": page}),
     }
-    assert {status: (one.status_code, said(one, page)) for status, one in refused.items()} == {
+    assert {status: (one.status_code, allows(one, page)) for status, one in refused.items()} == {
         status: (status, True) for status in refused
     }
 
@@ -89,7 +89,7 @@ def test_a_listed_page_reads_answers_and_errors(tenant: Tenant, as_nobody: Clien
 def test_a_page_asks_first_and_hears_what_it_may_send(as_nobody: Client, page: str) -> None:
     answer = preflight(as_nobody, page, "/agents/some-agent/policies", "PUT")
 
-    assert (answer.status_code, answer.content, said(answer, page)) == (204, b"", True)
+    assert (answer.status_code, answer.content, allows(answer, page)) == (204, b"", True)
     assert answer.headers["Access-Control-Allow-Methods"] == "GET, HEAD, PUT"
     headers = set(answer.headers["Access-Control-Allow-Headers"].split(", "))
     assert headers >= {"Authorization", "Content-Type", "Idempotency-Key", "X-Service-Signature", "X-Service-Key"}
@@ -109,7 +109,7 @@ def test_the_headers_that_a_page_may_send_depend_on_the_path(as_nobody: Client, 
     assert headers("/events") >= {"Authorization", "Last-Event-ID"}
     assert "Authorization" not in headers("/platform/tenants")
     absent = preflight(as_nobody, page, "/nowhere")
-    assert (absent.status_code, said(absent, page)) == (404, True)
+    assert (absent.status_code, allows(absent, page)) == (404, True)
 
 
 def test_other_origins_get_nothing(as_nobody: Client, as_owner: Person) -> None:
@@ -149,13 +149,13 @@ def test_two_origins_at_once_are_none(service: Service, as_nobody: Client, page:
 
 
 def test_without_an_origin_or_on_our_own_nothing_is_asked(service: Service, as_nobody: Client) -> None:
-    before = asked(service)
+    before = count_asked(service)
     answers = [as_nobody.get("/chains"), as_nobody.get("/chains", headers={"Origin": service.url})]
 
     assert [(one.headers["Vary"], ALLOWED in one.headers) for one in answers] == [("Origin", False)] * 2
-    assert asked(service) == before
+    assert count_asked(service) == before
     as_nobody.get("/chains", headers={"Origin": fresh_origin()})
-    assert asked(service) == before + 1
+    assert count_asked(service) == before + 1
 
 
 def test_several_clients_list_their_own_origins(as_nobody: Client, as_owner: Person) -> None:
@@ -217,13 +217,13 @@ def test_an_address_that_asks_about_many_origins_does_not_shut_out_a_known_one(
     later = fresh_origin()
     put(as_owner, "later", later)
     assert may_read(as_nobody, page)
-    before, began = asked(service), time.monotonic()
+    before, began = count_asked(service), time.monotonic()
     for _ in range(200):
         as_nobody.get("/health", headers={"Origin": fresh_origin()})
     seconds = time.monotonic() - began
 
     assert eventually(lambda: may_read(as_nobody, page), seconds=3)
     # Twenty a second, in windows that begin with the first one.
-    assert asked(service) - before <= 20 * (seconds + 2)
+    assert count_asked(service) - before <= 20 * (seconds + 2)
     # A second later a new one is looked up again.
     assert eventually(lambda: may_read(as_nobody, later), seconds=5)

@@ -16,9 +16,10 @@ from tests.fixtures.callers import Agent, Client, Tenant, new_tenant, platform_c
 from tests.fixtures.deployments import partner_of
 from tests.fixtures.eventually import eventually
 from tests.fixtures.people import member
-from tests.fixtures.server import Service
+from tests.fixtures.server import STOP_SECONDS, Service
+from tests.outside.loopback import HELD_BYTES
 
-NEXT_SECONDS = 10
+NEXT_SECONDS = 60
 ROLES = ("owner", "admin", "developer", "billing", "viewer")
 
 
@@ -76,7 +77,7 @@ def listening(client: httpx.Client, last: str | None = None, query: str = "", **
         yield Stream(answer)
 
 
-def kept(client: httpx.Client, last: str) -> list[Heard]:
+def events_after(client: httpx.Client, last: str) -> list[Heard]:
     """Return the events after an event."""
     with listening(client, last, "?follow=false") as stream:
         return list(iter(stream.next, None))
@@ -114,8 +115,8 @@ def test_one_goes_on_where_one_was(tenant: Tenant, agent: Agent) -> None:
         signed = sign(agent, 1, 2, 3)
         heard = stream.take(3)
 
-    assert orders(kept(tenant, heard[0].id)) == signed[1:]
-    assert kept(tenant, heard[2].id) == []
+    assert orders(events_after(tenant, heard[0].id)) == signed[1:]
+    assert events_after(tenant, heard[2].id) == []
     with listening(tenant, heard[2].id) as stream:
         assert sign(agent, 4) == orders(stream.take(1))
 
@@ -141,7 +142,7 @@ def test_a_disconnect_before_any_event_exists_is_followed_by_a_reset(tenant: Ten
         sign(agent, 1)
         published.take(1)
 
-    assert [one.event for one in kept(tenant, cut_off_at)] == ["reset"]
+    assert [one.event for one in events_after(tenant, cut_off_at)] == ["reset"]
 
 
 def test_no_proxy_in_front_is_to_hold_events_back(tenant: Tenant) -> None:
@@ -175,12 +176,12 @@ async def test_an_event_that_was_forgotten_is_told_by_a_reset(
     with listening(tenant) as stream:
         sign(agent, 1)
         forgotten = stream.take(1)[0].id
-    assert kept(tenant, forgotten) == []
+    assert events_after(tenant, forgotten) == []
 
     await owner.execute("DELETE FROM events WHERE tenant_id = $1", tenant.id)
 
     # Nothing is left to go on from, so a client that returns with the old number hears the same again.
-    assert kept(tenant, forgotten) == [Heard(event="reset", data={})]
+    assert events_after(tenant, forgotten) == [Heard(event="reset", data={})]
 
 
 def test_events_of_another_tenant_are_not_streamed(tenant: Tenant, agent: Agent, other_tenant: Tenant) -> None:
@@ -191,7 +192,7 @@ def test_events_of_another_tenant_are_not_streamed(tenant: Tenant, agent: Agent,
 
     assert (orders(heard), orders(told)) == (signed, foreign)
     # The number of an event of somebody else is that of none.
-    assert [one.event for one in kept(tenant, told[0].id)] == ["reset"]
+    assert [one.event for one in events_after(tenant, told[0].id)] == ["reset"]
 
 
 def test_every_role_but_a_member_may_listen(service: Service, tenant: Tenant, agent: Agent) -> None:
@@ -261,18 +262,23 @@ def test_a_tenant_has_twenty_streams_at_once(tenant: Tenant, other_tenant: Tenan
 
 async def test_one_who_does_not_read_is_let_go(service: Service, tenant: Tenant, owner: asyncpg.Connection) -> None:
     before = service.logs().count("slow_reader")
+    # More than the kernels keep of what nobody reads.
+    size = 200_000
+    count = 2 * HELD_BYTES // size
     with listening(tenant) as stream:
         await owner.execute(
             "INSERT INTO events (tenant_id, id, event, data, created_at) SELECT $1, gen_random_uuid(), 'tx.signed', "
-            "json_build_object('padding', repeat('x', 200000))::text, service_now() FROM generate_series(1, 200)",
+            "json_build_object('padding', repeat('x', $2))::text, service_now() FROM generate_series(1, $3)",
             tenant.id,
+            size,
+            count,
         )
         await owner.execute("SELECT pg_notify('custody_events', $1)", tenant.id)
 
         eventually(lambda: service.logs().count("slow_reader") == before + 1)
         # What the kernel already had still arrives, and then no more.
         with pytest.raises(httpx.TransportError):
-            stream.take(200)
+            stream.take(count)
 
     assert tenant.get("/events?follow=false").status_code == 200
 
@@ -289,7 +295,7 @@ def test_a_stream_ends_cleanly_when_the_service_stops(service: Service, tenant: 
             assert stream.next() is None
             # It was woken: it did not come upon the end at its next look whether one may still listen.
             assert time.monotonic() - began < RECHECK_SECONDS - 1
-            assert second.processes["api"].wait(20) == 0
+            assert second.processes["api"].wait(STOP_SECONDS) == 0
 
     assert orders(heard) == signed
-    assert kept(tenant, heard[0].id) == []
+    assert events_after(tenant, heard[0].id) == []

@@ -19,22 +19,22 @@ def test_an_example_is_a_body_of_its_operation(operation: str) -> None:
 
 
 def test_examples_succeed_as_they_stand(tenant: Tenant) -> None:
-    def sent(operation: str, **path: str) -> Any:
+    def send(operation: str, **path: str) -> Any:
         endpoint = BY_NAME[operation]
         return tenant.ok(endpoint.method, endpoint.contract_path.format(**path), BODIES[operation])
 
-    agent = sent("createAgent")["id"]
-    assert sent("createAgents")["errors"] == []
-    assert sent("changeAgent", agentId=agent)["name"] == BODIES["changeAgent"]["name"]
+    agent = send("createAgent")["id"]
+    assert send("createAgents")["errors"] == []
+    assert send("changeAgent", agentId=agent)["name"] == BODIES["changeAgent"]["name"]
     payer = tenant.as_agent(tenant.ok("GET", f"/agents/{agent}"))
     signed = [
         payer.post(f"/vault/{agent}/{part}", json=BODIES[operation])
         for part, operation in (("sign", "signEvmTransaction"), ("sign-typed-data", "signTypedData"))
     ]
     assert [answer.status_code for answer in signed] == [200, 200]
-    assert len(sent("replacePolicies", agentId=agent)) == len(BODIES["replacePolicies"])
+    assert len(send("replacePolicies", agentId=agent)) == len(BODIES["replacePolicies"])
     for operation in ("simulateOrder", "backtestPolicies", "createAgentToken", "freezeAgent"):
-        sent(operation, agentId=agent)
-    secret = sent("createSecret")["id"]
-    sent("rotateSecret", id=secret)
-    sent("explainCredentialRoute")
+        send(operation, agentId=agent)
+    secret = send("createSecret")["id"]
+    send("rotateSecret", id=secret)
+    send("explainCredentialRoute")

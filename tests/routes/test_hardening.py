@@ -1,4 +1,4 @@
-"""Signed and timed requests on sensitive routes. See docs/request-signature.md."""
+"""Signed and timed requests on sensitive routes. See docs/api.md."""
 
 import base64
 import hashlib
@@ -60,7 +60,7 @@ def agent_body() -> bytes:
     return b'{"id":"agent-%s","name":"An agent"}' % uuid.uuid4().hex.encode()
 
 
-def sent(client: Client, signing: Signing, *, path: str = "/agents", **changed: str | None) -> httpx.Response:
+def send(client: Client, signing: Signing, *, path: str = "/agents", **changed: str | None) -> httpx.Response:
     return client.post(path, content=signing.says["body"], headers=signing.headers(**changed))
 
 
@@ -90,7 +90,7 @@ def strict(service: Service) -> Iterator[Service]:
 def test_a_signed_request_is_taken_once_and_its_repetition_is_a_replay(tenant: Tenant, secret: str) -> None:
     signing = Signing(secret, tenant.id, body=agent_body())
 
-    first, again = sent(tenant, signing), sent(tenant, signing)
+    first, again = send(tenant, signing), send(tenant, signing)
 
     assert (first.status_code, again.status_code) == (201, 201)
     assert "Idempotency-Replayed" not in first.headers
@@ -100,9 +100,9 @@ def test_a_signed_request_is_taken_once_and_its_repetition_is_a_replay(tenant: T
 def test_a_signature_that_was_used_is_refused_under_another_key(tenant: Tenant, secret: str) -> None:
     # An attacker cannot change the Idempotency-Key, which is signed; a client that signs without one and says another.
     signing = Signing(secret, tenant.id, body=agent_body())
-    assert sent(tenant, signing).status_code == 201
+    assert send(tenant, signing).status_code == 201
 
-    assert code_of(sent(tenant, signing, Idempotency_Key=uuid.uuid4().hex)) == (401, "signature_mismatch")
+    assert code_of(send(tenant, signing, Idempotency_Key=uuid.uuid4().hex)) == (401, "signature_mismatch")
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_a_signature_over_something_else_is_refused(
     # Seconds from now: the parameters are made long before the test runs.
     sent_so = {name: str(int(time.time()) + to) if isinstance(to, int) else to for name, to in changed.items()}
 
-    assert code_of(sent(tenant, signing, **sent_so)) == (401, "signature_mismatch")
+    assert code_of(send(tenant, signing, **sent_so)) == (401, "signature_mismatch")
 
 
 def test_a_signature_over_another_body_or_query_is_refused(tenant: Tenant, secret: str) -> None:
@@ -141,7 +141,7 @@ def test_the_query_is_signed_as_it_was_sent(tenant: Tenant, secret: str) -> None
     path = "/agents?b=%20x&a=1"
     signing = Signing(secret, tenant.id, path=path, body=agent_body())
 
-    assert sent(tenant, signing, path=path).status_code == 201
+    assert send(tenant, signing, path=path).status_code == 201
 
 
 @pytest.mark.parametrize(
@@ -159,8 +159,8 @@ def test_times_are_looked_at_whether_they_are_wanted_or_not(
 ) -> None:
     signing = Signing(secret, tenant.id, body=agent_body(), **times)
 
-    assert code_of(sent(tenant, signing)) == (401, code)
-    assert code_of(sent(tenant, signing, X_Service_Signature=None)) == (401, code)
+    assert code_of(send(tenant, signing)) == (401, code)
+    assert code_of(send(tenant, signing, X_Service_Signature=None)) == (401, code)
 
 
 def test_milliseconds_and_iso_times_serve(tenant: Tenant, secret: str) -> None:
@@ -168,20 +168,20 @@ def test_milliseconds_and_iso_times_serve(tenant: Tenant, secret: str) -> None:
     iso = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now))
     for timestamp in (str(int(now * 1000)), iso):
         signing = Signing(secret, tenant.id, body=agent_body(), timestamp=timestamp)
-        assert sent(tenant, signing).status_code == 201
+        assert send(tenant, signing).status_code == 201
 
 
 def test_a_signed_request_needs_an_idempotency_key(tenant: Tenant, secret: str) -> None:
     signing = Signing(secret, tenant.id, body=agent_body())
 
-    assert code_of(sent(tenant, signing, Idempotency_Key=None)) == (400, "idempotency_key_required")
+    assert code_of(send(tenant, signing, Idempotency_Key=None)) == (400, "idempotency_key_required")
 
 
 @pytest.mark.parametrize("value", ["v1=", "v1=zz", "v2=" + "0" * 64, "V1=" + "0" * 64, "0" * 64, "p256=!!", "p256="])
 def test_a_malformed_signature_is_told_as_such(tenant: Tenant, secret: str, value: str) -> None:
     signing = Signing(secret, tenant.id, body=agent_body())
 
-    assert code_of(sent(tenant, signing, X_Service_Signature=value)) == (401, "signature_malformed")
+    assert code_of(send(tenant, signing, X_Service_Signature=value)) == (401, "signature_malformed")
 
 
 def test_a_header_that_is_given_twice_or_is_not_ascii_is_refused(tenant: Tenant, secret: str) -> None:
@@ -204,7 +204,7 @@ def test_a_p256_signature_is_read_but_nobody_has_such_a_key_yet(tenant: Tenant, 
     signature = generate_private_key(SECP256R1()).sign(b"anything", ECDSA(SHA256()))
     signing = Signing(secret, tenant.id, body=agent_body())
 
-    answer = sent(tenant, signing, X_Service_Signature="p256=" + base64.b64encode(signature).decode())
+    answer = send(tenant, signing, X_Service_Signature="p256=" + base64.b64encode(signature).decode())
 
     assert code_of(answer) == (401, "signature_key_unknown")
 
@@ -214,25 +214,25 @@ def test_the_key_that_is_named_is_the_one_that_counts(
 ) -> None:
     newer = as_owner.ok("POST", f"/tenants/{tenant.id}/request-signing-keys", {})
 
-    def named(signed_with: str, name: str) -> httpx.Response:
-        return sent(tenant, Signing(signed_with, tenant.id, body=agent_body()), X_Service_Signing_Key_Id=name)
+    def send_naming(signed_with: str, name: str) -> httpx.Response:
+        return send(tenant, Signing(signed_with, tenant.id, body=agent_body()), X_Service_Signing_Key_Id=name)
 
-    assert named(secret, key_id).status_code == 201
-    assert named(newer["signingSecret"], newer["id"]).status_code == 201
-    assert code_of(named(secret, newer["id"])) == (401, "signature_mismatch")
-    assert code_of(named(secret, str(uuid.uuid4()))) == (401, "signature_key_unknown")
+    assert send_naming(secret, key_id).status_code == 201
+    assert send_naming(newer["signingSecret"], newer["id"]).status_code == 201
+    assert code_of(send_naming(secret, newer["id"])) == (401, "signature_mismatch")
+    assert code_of(send_naming(secret, str(uuid.uuid4()))) == (401, "signature_key_unknown")
 
 
 def test_a_retiring_key_serves_until_it_is_revoked(tenant: Tenant, as_owner: Person, secret: str, key_id: str) -> None:
     as_owner.ok("POST", f"/tenants/{tenant.id}/request-signing-keys", {})
-    assert sent(tenant, Signing(secret, tenant.id, body=agent_body())).status_code == 201
+    assert send(tenant, Signing(secret, tenant.id, body=agent_body())).status_code == 201
 
     as_owner.ok("DELETE", f"/tenants/{tenant.id}/request-signing-keys/{key_id}")
-    assert code_of(sent(tenant, Signing(secret, tenant.id, body=agent_body()))) == (401, "signature_mismatch")
+    assert code_of(send(tenant, Signing(secret, tenant.id, body=agent_body()))) == (401, "signature_mismatch")
 
 
 def test_a_key_of_another_tenant_does_not_sign(tenant: Tenant, other_tenant: Tenant, secret: str) -> None:
-    assert code_of(sent(other_tenant, Signing(secret, other_tenant.id, body=agent_body()))) == (
+    assert code_of(send(other_tenant, Signing(secret, other_tenant.id, body=agent_body()))) == (
         401,
         "signature_key_unknown",
     )
@@ -245,8 +245,8 @@ def test_an_app_client_signs_with_its_secret(service: Service, as_owner: Person,
     app_id, app_secret = f"{as_owner.tenant}/backend", made["appSecret"]
     basic = base64.b64encode(f"{app_id}:{app_secret}".encode()).decode()
     with Client(base_url=service.url, headers={"Authorization": f"Basic {basic}", "X-Service-App-Id": app_id}) as app:
-        own = sent(app, Signing(app_secret, as_owner.tenant, body=agent_body()))
-        tenants = sent(app, Signing(secret, as_owner.tenant, body=agent_body()))
+        own = send(app, Signing(app_secret, as_owner.tenant, body=agent_body()))
+        tenants = send(app, Signing(secret, as_owner.tenant, body=agent_body()))
 
     assert own.status_code == 201
     assert code_of(tenants) == (401, "signature_mismatch")
@@ -256,8 +256,8 @@ def test_under_a_platform_key_that_key_signs_and_no_tenant_is_named(service: Ser
     body = b'{"id":"tenant-%s","name":"A tenant"}' % uuid.uuid4().hex[:12].encode()
     said = {"path": "/platform/tenants", "body": body}
     with platform_client(service) as platform:
-        good = sent(platform, Signing(service.platform_key, "", **said), path="/platform/tenants")
-        bad = sent(platform, Signing(secret, "", **said), path="/platform/tenants")
+        good = send(platform, Signing(service.platform_key, "", **said), path="/platform/tenants")
+        bad = send(platform, Signing(secret, "", **said), path="/platform/tenants")
 
     assert good.status_code == 201
     assert code_of(bad) == (401, "signature_mismatch")
@@ -272,7 +272,7 @@ def test_a_strict_deployment_wants_time_and_signature_on_every_change_but_sign_i
         timed = client.post(
             "/agents", json={"id": "x", "name": "x"}, headers={"X-Service-Request-Timestamp": str(int(time.time()))}
         )
-        signed, read = sent(client, signing), client.get("/agents")
+        signed, read = send(client, signing), client.get("/agents")
 
     assert code_of(bare) == (401, "request_time_required")
     assert code_of(timed) == (401, "signature_required")
@@ -285,7 +285,7 @@ def test_a_strict_deployment_wants_time_and_signature_on_every_change_but_sign_i
 
 def test_a_persons_changes_are_signed_with_the_tenants_key(service: Service, secret: str, as_owner: Person) -> None:
     with closing(member(service, as_owner.tenant, "admin", mfa=True)) as admin:
-        assert sent(admin, Signing(secret, as_owner.tenant, body=agent_body())).status_code == 201
+        assert send(admin, Signing(secret, as_owner.tenant, body=agent_body())).status_code == 201
 
 
 async def test_a_signature_without_a_time_does_not_come_back_when_its_key_is_forgotten(
@@ -315,7 +315,7 @@ def payment(secret: str, tenant: Tenant, agent: Agent, **said: Any) -> Signing:
     return Signing(secret, tenant.id, path=f"/vault/{agent.id}/sign", body=body, **said)
 
 
-async def passed(owner: asyncpg.Connection, tenant: Tenant, seconds: int) -> None:
+async def pass_time(owner: asyncpg.Connection, tenant: Tenant, seconds: int) -> None:
     """Let time pass for the signatures that a tenant has used."""
     await owner.execute(
         "UPDATE used_signatures SET used_at = used_at - make_interval(secs => $2) WHERE tenant_id = $1",
@@ -331,7 +331,7 @@ def test_a_signed_order_that_was_overheard_is_no_second_one_for_somebody_else(
     signing = payment(secret, tenant, agent)
     path = signing.says["path"]
 
-    first, stolen, again = (sent(one, signing, path=path) for one in (agent, as_owner, agent))
+    first, stolen, again = (send(one, signing, path=path) for one in (agent, as_owner, agent))
 
     assert first.status_code == 200
     assert code_of(stolen) == (401, "signature_replayed")
@@ -346,11 +346,11 @@ async def test_a_signed_order_that_was_refused_does_not_run_later(
     agent = tenant.agent()
     signing = payment(secret, tenant, agent, **({} if timed else {"timestamp": None}))
     tenant.ok("POST", f"/agents/{agent.id}/freeze", {})
-    refused = sent(agent, signing, path=signing.says["path"])
+    refused = send(agent, signing, path=signing.says["path"])
     as_owner.ok("POST", f"/agents/{agent.id}/unfreeze")
 
-    await passed(owner, tenant, 11)
-    late = sent(agent, signing, path=signing.says["path"])
+    await pass_time(owner, tenant, 11)
+    late = send(agent, signing, path=signing.says["path"])
 
     assert refused.status_code == 423
     assert code_of(late) == (401, "signature_replayed")
@@ -359,27 +359,27 @@ async def test_a_signed_order_that_was_refused_does_not_run_later(
 
 def test_a_refused_signed_request_may_be_retried(tenant: Tenant, secret: str) -> None:
     signing = Signing(secret, tenant.id, path="/agents/soon-there/token", body=b"{}")
-    refused = sent(tenant, signing, path=signing.says["path"])
+    refused = send(tenant, signing, path=signing.says["path"])
     tenant.ok("POST", "/agents", {"id": "soon-there", "name": "x"})
 
-    assert (refused.status_code, sent(tenant, signing, path=signing.says["path"]).status_code) == (404, 200)
+    assert (refused.status_code, send(tenant, signing, path=signing.says["path"]).status_code) == (404, 200)
 
 
 async def test_a_completed_request_is_replayed_while_its_answer_is_kept(
     tenant: Tenant, secret: str, owner: asyncpg.Connection
 ) -> None:
     signing = Signing(secret, tenant.id, body=agent_body(), timestamp=None)
-    assert sent(tenant, signing).status_code == 201
+    assert send(tenant, signing).status_code == 201
 
-    await passed(owner, tenant, 3600)
-    kept = sent(tenant, signing)
+    await pass_time(owner, tenant, 3600)
+    kept = send(tenant, signing)
     # So late that it may be gone before the act looks for it.
     await owner.execute(
         "UPDATE idempotency SET expires_at = now() + interval '30 seconds' WHERE tenant_id = $1", tenant.id
     )
 
     assert (kept.status_code, kept.headers["Idempotency-Replayed"]) == (201, "true")
-    assert code_of(sent(tenant, signing)) == (401, "signature_replayed")
+    assert code_of(send(tenant, signing)) == (401, "signature_replayed")
 
 
 async def test_an_answer_under_the_same_key_to_another_route_lets_nothing_run(
@@ -387,12 +387,12 @@ async def test_an_answer_under_the_same_key_to_another_route_lets_nothing_run(
 ) -> None:
     key = uuid.uuid4().hex
     signing = Signing(secret, tenant.id, path="/agents/late/token", body=b"{}", idempotency_key=key)
-    assert sent(tenant, signing, path=signing.says["path"]).status_code == 404
+    assert send(tenant, signing, path=signing.says["path"]).status_code == 404
     tenant.ok("POST", "/agents", {"id": "late", "name": "x"}, **{"Idempotency-Key": key})
 
-    await passed(owner, tenant, 11)
+    await pass_time(owner, tenant, 11)
 
-    assert code_of(sent(tenant, signing, path=signing.says["path"])) == (401, "signature_replayed")
+    assert code_of(send(tenant, signing, path=signing.says["path"])) == (401, "signature_replayed")
 
 
 def test_where_signatures_are_wanted_the_first_key_and_the_brakes_come_without(
@@ -408,16 +408,16 @@ def test_where_signatures_are_wanted_the_first_key_and_the_brakes_come_without(
         frozen = [person.post(path, json={}).status_code for path in brakes]
         made = person.post(f"/tenants/{tenant.id}/request-signing-keys")
         secret, thaw = made.json()["data"]["signingSecret"], f"/tenants/{tenant.id}/unfreeze"
-        wrong = sent(person, Signing("another", tenant.id, path=brakes[1], body=b"{}"), path=brakes[1])
+        wrong = send(person, Signing("another", tenant.id, path=brakes[1], body=b"{}"), path=brakes[1])
         bare = person.post(thaw)
-        signed = sent(person, Signing(secret, tenant.id, path=thaw, body=b""), path=thaw)
+        signed = send(person, Signing(secret, tenant.id, path=thaw, body=b""), path=thaw)
 
     assert (frozen, made.status_code, signed.status_code) == ([200, 200], 201, 200)
     assert code_of(wrong) == (401, "signature_mismatch")
     assert code_of(bare) == (401, "signature_required")
 
 
-async def used(owner: asyncpg.Connection, tenant: str) -> int:
+async def count_used(owner: asyncpg.Connection, tenant: str) -> int:
     return await owner.fetchval("SELECT count(*) FROM used_signatures WHERE tenant_id = $1", tenant)
 
 
@@ -425,19 +425,19 @@ async def test_used_signatures_go_a_day_after_their_key(
     tenant: Tenant, as_owner: Person, secret: str, key_id: str, owner: asyncpg.Connection
 ) -> None:
     for _ in range(3):
-        assert sent(tenant, Signing(secret, tenant.id, body=agent_body(), timestamp=None)).status_code == 201
+        assert send(tenant, Signing(secret, tenant.id, body=agent_body(), timestamp=None)).status_code == 201
     newer = as_owner.ok("POST", f"/tenants/{tenant.id}/request-signing-keys")["signingSecret"]
     as_owner.ok("DELETE", f"/tenants/{tenant.id}/request-signing-keys/{key_id}")
 
     def sign_again() -> None:
-        assert sent(tenant, Signing(newer, tenant.id, body=agent_body(), timestamp=None)).status_code == 201
+        assert send(tenant, Signing(newer, tenant.id, body=agent_body(), timestamp=None)).status_code == 201
 
     sign_again()
-    assert await used(owner, tenant.id) == 4
+    assert await count_used(owner, tenant.id) == 4
     await owner.execute("UPDATE signing_keys SET revoked_at = now() - interval '25 hours' WHERE id = $1", key_id)
     sign_again()
     # Those of the key that still signs stay.
-    assert await used(owner, tenant.id) == 2
+    assert await count_used(owner, tenant.id) == 2
 
 
 async def test_used_signatures_of_an_app_client_go_with_its_secret(
@@ -448,27 +448,27 @@ async def test_used_signatures_of_an_app_client_go_with_its_secret(
     with as_app(as_owner, first["appId"], first["appSecret"]) as app:
         for _ in range(2):
             signing = Signing(first["appSecret"], as_owner.tenant, body=agent_body(), timestamp=None)
-            assert sent(app, signing).status_code == 201
+            assert send(app, signing).status_code == 201
     await owner.execute("UPDATE app_secrets SET retires_at = now() - interval '25 hours' WHERE id = $1", first["id"])
     with as_app(as_owner, second["appId"], second["appSecret"]) as app:
         signing = Signing(second["appSecret"], as_owner.tenant, body=agent_body(), timestamp=None)
-        assert sent(app, signing).status_code == 201
+        assert send(app, signing).status_code == 201
 
-    assert await used(owner, as_owner.tenant) == 1
+    assert await count_used(owner, as_owner.tenant) == 1
     as_owner.ok("DELETE", f"/tenants/{as_owner.tenant}/app-clients/backend")
-    assert await used(owner, as_owner.tenant) == 0
+    assert await count_used(owner, as_owner.tenant) == 0
 
 
 async def test_used_signatures_go_with_their_tenant_and_once_they_are_too_old(
     as_platform: Client, tenant: Tenant, secret: str, owner: asyncpg.Connection
 ) -> None:
-    assert sent(tenant, Signing(secret, tenant.id, body=agent_body())).status_code == 201
+    assert send(tenant, Signing(secret, tenant.id, body=agent_body())).status_code == 201
     await owner.execute(
         "UPDATE used_signatures SET expires_at = now() - interval '2 minutes' WHERE tenant_id = $1", tenant.id
     )
-    assert sent(tenant, Signing(secret, tenant.id, body=agent_body(), timestamp=None)).status_code == 201
-    assert await used(owner, tenant.id) == 1
+    assert send(tenant, Signing(secret, tenant.id, body=agent_body(), timestamp=None)).status_code == 201
+    assert await count_used(owner, tenant.id) == 1
 
     as_platform.ok("DELETE", f"/platform/tenants/{tenant.id}")
 
-    assert await used(owner, tenant.id) == 0
+    assert await count_used(owner, tenant.id) == 0

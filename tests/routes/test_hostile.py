@@ -182,16 +182,16 @@ def test_a_strange_filter_is_400_or_finds_nothing(agent: Agent, name: str, value
     assert answer.status_code == 400 or (answer.status_code, answer.json()["data"]["total"]) == (200, 0), answer.text
 
 
-def nested(levels: int) -> bytes:
+def nest(levels: int) -> bytes:
     return b'[{"type":"rate-limit","enabled":true,"config":{"maxTxPerHour":' + b"[" * levels + b"]" * levels + b"}}]"
 
 
 @pytest.mark.parametrize(
     "content",
     [
-        nested(100),
-        nested(900),
-        nested(60_000),
+        nest(100),
+        nest(900),
+        nest(60_000),
         b'[{"type":"rate-limit","enabled":true,"config":{"maxTxPerHour":' + b"9" * 30 + b"}}]",
         b'[{"type":"rate-limit","enabled":true,"config":{"x":"' + b"y" * 130_000 + b'"}}]',
         b'[{"type":"rate-limit","enabled":true,"config":{"x":1e400}}]',
@@ -247,7 +247,7 @@ def test_a_number_out_of_range_is_400(agent: Agent, field: str, number: str) -> 
         assert answer.status_code == 400, answer.text
 
 
-def chunked(*pieces: bytes) -> bytes:
+def in_chunks(*pieces: bytes) -> bytes:
     return b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces)
 
 
@@ -260,8 +260,8 @@ PUBLIC = b"POST /auth/refresh HTTP/1.1\r\nHost: x\r\nContent-Type: application/j
         PUBLIC + b"Content-Length: 1048576\r\n\r\n",
         PUBLIC + b"Content-Length: 1048576\r\nExpect: 100-continue\r\n\r\n",
         PUBLIC + b"Transfer-Encoding: chunked\r\n\r\n100000\r\n",
-        PUBLIC + b"Transfer-Encoding: chunked\r\n\r\n" + chunked(*[b" " * 1024] * 21),
-        PUBLIC + b"Transfer-Encoding: chunked\r\n\r\n" + chunked(*[b" "] * 1_030),
+        PUBLIC + b"Transfer-Encoding: chunked\r\n\r\n" + in_chunks(*[b" " * 1024] * 21),
+        PUBLIC + b"Transfer-Encoding: chunked\r\n\r\n" + in_chunks(*[b" "] * 1_030),
     ],
     ids=["stated", "waiting", "one chunk", "chunks", "tiny chunks"],
 )
@@ -291,7 +291,7 @@ def test_the_body_of_a_stranger_is_not_waited_for(service: Service) -> None:
 def test_chunks_that_nobody_reads_end_the_connection(service: Service, path: bytes) -> None:
     head = b"GET " + path + b" HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
 
-    answer = raw(service, head + chunked(*[b" "] * 5_000))
+    answer = raw(service, head + in_chunks(*[b" "] * 5_000))
 
     assert answer.count(b"HTTP/1.1 ") == 1
     assert b"connection: close" in answer.lower()
@@ -301,6 +301,6 @@ def test_a_body_in_chunks_is_read(service: Service, tenant: Tenant) -> None:
     head = b"POST /agents HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n"
     key = b"X-Service-Key: " + tenant.key.encode() + b"\r\nConnection: close\r\n\r\n"
 
-    answer = raw(service, head + key + chunked(b'{"id":"in-', b'pieces","name":"x"}') + b"0\r\n\r\n")
+    answer = raw(service, head + key + in_chunks(b'{"id":"in-', b'pieces","name":"x"}') + b"0\r\n\r\n")
 
     assert answer.startswith(b"HTTP/1.1 201 "), answer[:300]

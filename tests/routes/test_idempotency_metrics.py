@@ -18,7 +18,7 @@ from tests.fixtures.eventually import soon
 from tests.fixtures.people import Person
 from tests.fixtures.postgres import Database
 from tests.fixtures.server import Service
-from tests.routes.tenants.makers import held
+from tests.routes.tenants.makers import holding
 
 NONE = dict.fromkeys(
     (
@@ -97,10 +97,10 @@ async def test_a_twin_in_flight_is_told_to_come_back(service: Service, tenant: T
             return client.post("/secrets", json=body, headers=key)
 
     with ThreadPoolExecutor(2) as pool:
-        async with _held(service, tenant.id) as let_go:
-            done, waiting = wait([pool.submit(post) for _ in range(2)], timeout=15, return_when=FIRST_COMPLETED)
+        async with _hold_row(service, tenant.id) as let_go:
+            done, waiting = wait([pool.submit(post) for _ in range(2)], timeout=60, return_when=FIRST_COMPLETED)
             await let_go()
-        (second,), (first,) = ([one.result(timeout=15) for one in some] for some in (done, waiting))
+        (second,), (first,) = ([one.result(timeout=60) for one in some] for some in (done, waiting))
 
     assert (second.status_code, second.json()["data"]["code"]) == (409, "idempotency_in_flight")
     assert second.headers["Retry-After"] == "1"
@@ -111,7 +111,7 @@ async def test_a_twin_in_flight_is_told_to_come_back(service: Service, tenant: T
 async def test_reading_figures_waits_for_a_write_under_way(
     tenant: Tenant, as_owner: Person, database: Database, owner: asyncpg.Connection
 ) -> None:
-    async with held(database, "LOCK TABLE idempotency_counts IN SHARE MODE"):
+    async with holding(database, "LOCK TABLE idempotency_counts IN SHARE MODE"):
         answer = await asyncio.to_thread(tenant.post, "/agents", json=agent(), headers=fresh())
         assert answer.status_code == 201
         # They are on their way, by the task of every second.
@@ -156,7 +156,7 @@ def test_the_export_says_the_same_in_one_row(tenant: Tenant, as_owner: Person) -
 
 
 @asynccontextmanager
-async def _held(service: Service, tenant: str) -> AsyncIterator[Any]:
+async def _hold_row(service: Service, tenant: str) -> AsyncIterator[Any]:
     """The row that every change of the tenant's secrets begins with, held until it is let go."""
     async with owner_of(service.database) as connection:
         transaction = connection.transaction()

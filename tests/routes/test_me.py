@@ -6,19 +6,19 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from tests.fixtures.app_clients import app_client_of
 from tests.fixtures.callers import Agent, Client, Tenant
 from tests.fixtures.eventually import eventually
 from tests.fixtures.forgery import claims_of
 from tests.fixtures.people import Person, member
 from tests.fixtures.server import Service
-from tests.table.journeys import app_client_of
 
 NOTHING = dict.fromkeys(
     ("tenantId", "agentId", "userId", "role", "clientId", "keyId", "name", "prefix", "scopes", "expiresAt")
 )
 
 
-def told(moment: datetime) -> str:
+def spell(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")
 
 
@@ -43,7 +43,7 @@ def test_an_agents_token(tenant: Tenant, agent: Agent) -> None:
         "tenantId": tenant.id,
         "agentId": agent.id,
         "scopes": ["agent"],
-        "expiresAt": told(ends),
+        "expiresAt": spell(ends),
     }
     tenant.ok("DELETE", f"/agents/{agent.id}/tokens")
     assert eventually(lambda: agent.get("/me").status_code, lambda status: status == 401, seconds=2)

@@ -13,14 +13,13 @@ from eth_account.typed_transactions import TypedTransaction
 from hexbytes import HexBytes
 
 from custody.chains.node_shares import LOOKS_AT_ONCE, ORDERS_AT_ONCE
-from tests.fixtures.callers import ADDRESS, OTHER_ADDRESS, Agent, Tenant, new_tenant, rule
+from tests.fixtures.callers import ADDRESS, OTHER_ADDRESS, Agent, Tenant, fresh, new_tenant, rule
 from tests.fixtures.deployments import partner_of
 from tests.fixtures.eventually import eventually
 from tests.fixtures.people import member, sign_in
 from tests.fixtures.server import Service
 from tests.outside.holding_node import HoldingNode, running_holding_node
-from tests.routes.intents.makers import act, proposed, state
-from tests.table.world import fresh
+from tests.routes.intents.makers import act, propose, state
 
 QUESTIONS_OF_AN_ORDER = 7
 # What one person's tenants may ask in a minute for orders, and as much for looking, where that is few.
@@ -206,16 +205,16 @@ def test_a_simulation_says_what_is_known_without_a_node(narrow: Service) -> None
         payer = spender.agent()
         spend(lambda: payer.sign(broadcast=True))
 
-        def simulated(agent: Agent, **more: Any) -> httpx.Response:
+        def simulate(agent: Agent, **more: Any) -> httpx.Response:
             body = {"kind": "evm", "request": {"to": ADDRESS, "value": "1", **more}}
             return agent.post(f"/vault/{agent.id}/simulate", json=body)
 
-        never, unknown = simulated(of_refused), simulated(of_other)
+        never, unknown = simulate(of_refused), simulate(of_other)
 
         assert (never.status_code, never.json()["data"].get("decision")) == (200, "refuse")
         # The control: what a node would have to say first.
         assert (unknown.status_code, unknown.json()["data"]["code"]) == (429, "node_calls_spent")
-        met, sent = (simulated(of_other, **MET, broadcast=broadcast) for broadcast in (False, True))
+        met, sent = (simulate(of_other, **MET, broadcast=broadcast) for broadcast in (False, True))
         assert (met.json()["data"].get("decision"), met.json()["data"].get("needed")) == ("sign", [])
         # What is to be sent asks a node first, as signing does.
         assert (sent.status_code, of_other.sign(**MET, broadcast=True).status_code) == (429, 429)
@@ -238,7 +237,7 @@ def test_an_intents_question_that_is_one_too_many_is_refused_before_it_begins(na
         [tenant, *_] = tenants_of_one_person(narrow, ends)
         owner = ends.enter_context(closing(member(narrow, tenant, "owner", mfa=True)))
         payload = {"chainId": 31337, "method": "eth_blockNumber", "params": []}
-        intent = proposed(tenant, {"intentType": "rpc", "payload": payload})
+        intent = propose(tenant, {"intentType": "rpc", "payload": payload})
         assert act(owner, intent, "authorize").status_code == 200
         agent = tenant.agent()
         spend(lambda: look(agent))

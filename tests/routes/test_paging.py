@@ -75,7 +75,7 @@ def cautious(tenant: Tenant) -> Agent:
     return tenant.agent(rule("auto-approve-threshold", threshold="0"))
 
 
-def delivered(database: Database, tenant: Tenant, endpoint: str) -> None:
+def add_delivery(database: Database, tenant: Tenant, endpoint: str) -> None:
     """One more delivery to an endpoint."""
 
     async def insert() -> None:
@@ -93,7 +93,7 @@ def endpoint(as_owner: Person) -> str:
 
 
 @pytest.fixture(params=["transactions", "history", "approvals", "audit", "deliveries"])
-def listed(request: pytest.FixtureRequest, tenant: Tenant, database: Database) -> List:
+def a_list(request: pytest.FixtureRequest, tenant: Tenant, database: Database) -> List:
     """A list of seven rows, or a few more where making somebody who reads it was written down too."""
     if request.param in ("transactions", "history"):
         agent = tenant.agent()
@@ -105,44 +105,44 @@ def listed(request: pytest.FixtureRequest, tenant: Tenant, database: Database) -
         made = List(person, "/audit/events", agent.sign, {"actionPrefix": "agent."}, "audit")
     else:
         person, webhook = request.getfixturevalue("as_owner"), request.getfixturevalue("endpoint")
-        path, add = f"/webhooks/{webhook}/deliveries", partial(delivered, database, tenant, webhook)
+        path, add = f"/webhooks/{webhook}/deliveries", partial(add_delivery, database, tenant, webhook)
         made = List(person, path, add, {"status": "failed"}, "deliveries")
     for _ in range(ROWS):
         made.add()
     return made
 
 
-def test_rows_added_meanwhile_shift_nothing(listed: List) -> None:
-    before = rows_of(listed.page(limit=200))
+def test_rows_added_meanwhile_shift_nothing(a_list: List) -> None:
+    before = rows_of(a_list.page(limit=200))
 
-    rows = listed.walk(2, between=listed.add)
+    rows = a_list.walk(2, between=a_list.add)
 
     assert len(before) >= ROWS
     assert [row["id"] for row in rows] == [row["id"] for row in before]
     # Offsets are as they ever were.
-    assert len(rows_of(listed.page(limit=200))) > len(before)
+    assert len(rows_of(a_list.page(limit=200))) > len(before)
 
 
-async def test_rows_of_one_moment_are_all_found(listed: List, owner: asyncpg.Connection, tenant: Tenant) -> None:
-    if listed.table == "audit":
+async def test_rows_of_one_moment_are_all_found(a_list: List, owner: asyncpg.Connection, tenant: Tenant) -> None:
+    if a_list.table == "audit":
         return  # each has a number of its own
-    column = "requested_at" if listed.table == "approvals" else "created_at"
+    column = "requested_at" if a_list.table == "approvals" else "created_at"
     await owner.execute(
-        f"UPDATE {listed.table} SET {column} = '2026-01-01T00:00:00.123456Z' WHERE tenant_id = $1", tenant.id
+        f"UPDATE {a_list.table} SET {column} = '2026-01-01T00:00:00.123456Z' WHERE tenant_id = $1", tenant.id
     )
 
-    rows = listed.walk(2)
+    rows = a_list.walk(2)
 
-    assert [row["id"] for row in rows] == [row["id"] for row in rows_of(listed.page(limit=200))]
+    assert [row["id"] for row in rows] == [row["id"] for row in rows_of(a_list.page(limit=200))]
     assert len(rows) == ROWS
 
 
-def test_a_page_of_a_walk_says_where_it_is(listed: List) -> None:
-    first = listed.page(limit=2)
-    listed.add()
-    second = listed.page(limit=3, cursor=next_of(first))
+def test_a_page_of_a_walk_says_where_it_is(a_list: List) -> None:
+    first = a_list.page(limit=2)
+    a_list.add()
+    second = a_list.page(limit=3, cursor=next_of(first))
 
-    if listed.table == "audit":
+    if a_list.table == "audit":
         page = second.json()["data"]["pagination"]
         assert (page["page"], page["limit"], page["totalIsEstimate"]) == (1, 3, False)
         return
@@ -154,24 +154,24 @@ def test_a_page_of_a_walk_says_where_it_is(listed: List) -> None:
         assert (page["total"], page["offset"], page["limit"]) == (ROWS, 2, 3)
 
 
-def test_the_last_page_says_so_even_if_it_is_full(listed: List) -> None:
-    count = len(rows_of(listed.page(limit=200)))
+def test_the_last_page_says_so_even_if_it_is_full(a_list: List) -> None:
+    count = len(rows_of(a_list.page(limit=200)))
 
-    assert next_of(listed.page(limit=count)) is None
-    assert next_of(listed.page(limit=count - 1)) is not None
-    assert next_of(listed.page(limit=200)) is None
+    assert next_of(a_list.page(limit=count)) is None
+    assert next_of(a_list.page(limit=count - 1)) is not None
+    assert next_of(a_list.page(limit=200)) is None
 
 
-def test_a_cursor_serves_its_own_list_and_filters_alone(listed: List, tenant: Tenant) -> None:
-    cursor = next_of(listed.page(limit=1))
+def test_a_cursor_serves_its_own_list_and_filters_alone(a_list: List, tenant: Tenant) -> None:
+    cursor = next_of(a_list.page(limit=1))
 
     answers = [tenant.get(f"/vault/{tenant.agent().id}/history", params={"cursor": cursor})]
-    if not listed.path.endswith("history"):
-        answers.append(listed.page(cursor=cursor, **listed.other_filter))
+    if not a_list.path.endswith("history"):
+        answers.append(a_list.page(cursor=cursor, **a_list.other_filter))
     for answer in answers:
         assert (answer.status_code, answer.json()["data"]) == (400, {"code": "other_cursor", "fields": ["cursor"]})
         assert "repeat the filters it was given for, or leave cursor out" in answer.json()["error"]
-    assert listed.page(cursor=cursor, limit=3).status_code == 200
+    assert a_list.page(cursor=cursor, limit=3).status_code == 200
 
 
 def test_a_cursor_of_another_tenant_is_of_another_list(tenant: Tenant, other_tenant: Tenant) -> None:
@@ -185,36 +185,36 @@ def test_a_cursor_of_another_tenant_is_of_another_list(tenant: Tenant, other_ten
     assert [answer.status_code for answer in answers] == [200, 400]
 
 
-def test_a_cursor_and_an_offset_contradict_each_other(listed: List) -> None:
-    cursor = next_of(listed.page(limit=1))
-    other = {"page": 2} if listed.table == "audit" else {"offset": 1}
+def test_a_cursor_and_an_offset_contradict_each_other(a_list: List) -> None:
+    cursor = next_of(a_list.page(limit=1))
+    other = {"page": 2} if a_list.table == "audit" else {"offset": 1}
 
-    answer = listed.page(cursor=cursor, **other)
+    answer = a_list.page(cursor=cursor, **other)
 
     assert (answer.status_code, answer.json()["data"]["code"]) == (400, "cursor_and_page")
 
 
-def changed(cursor: str) -> Iterator[str]:
+def changes_of(cursor: str) -> Iterator[str]:
     """The cursor with many of its bytes changed, and with its numbers at their ends."""
     content = base64.urlsafe_b64decode(cursor)
     for at in range(0, len(content), 3):
-        yield encoded(content[:at] + bytes([content[at] ^ 0x81]) + content[at + 1 :])
-    yield encoded(content[:16] + b"\xff" * 32)
-    yield encoded(content[:24] + b"\x7f" + b"\xff" * 23)
-    yield encoded(content[:16] + b"\x00" * 32)
+        yield encode(content[:at] + bytes([content[at] ^ 0x81]) + content[at + 1 :])
+    yield encode(content[:16] + b"\xff" * 32)
+    yield encode(content[:24] + b"\x7f" + b"\xff" * 23)
+    yield encode(content[:16] + b"\x00" * 32)
 
 
-def encoded(content: bytes) -> str:
+def encode(content: bytes) -> str:
     return base64.urlsafe_b64encode(content).decode()
 
 
-def test_a_changed_cursor_is_refused_or_is_another_place_of_the_same_list(listed: List) -> None:
-    known = {row["id"] for row in rows_of(listed.page(limit=200))}
-    cursor = next_of(listed.page(limit=1))
+def test_a_changed_cursor_is_refused_or_is_another_place_of_the_same_list(a_list: List) -> None:
+    known = {row["id"] for row in rows_of(a_list.page(limit=200))}
+    cursor = next_of(a_list.page(limit=1))
     assert cursor is not None
 
-    for one in changed(cursor):
-        answer = listed.page(cursor=one)
+    for one in changes_of(cursor):
+        answer = a_list.page(cursor=one)
 
         if answer.status_code == 200:
             assert {row["id"] for row in rows_of(answer)} <= known
@@ -242,12 +242,12 @@ def test_an_agent_that_is_gone_is_absent_in_the_middle_of_a_walk_too(tenant: Ten
     assert tenant.get(f"{path}?cursor={cursor}").status_code == 404
 
 
-def test_a_walk_may_begin_at_an_offset(listed: List) -> None:
-    rows = rows_of(listed.page(limit=200))
-    asked = {"page": 2} if listed.table == "audit" else {"offset": 2}
+def test_a_walk_may_begin_at_an_offset(a_list: List) -> None:
+    rows = rows_of(a_list.page(limit=200))
+    asked = {"page": 2} if a_list.table == "audit" else {"offset": 2}
 
-    second = listed.page(limit=2, **asked)
-    third = listed.page(limit=200, cursor=next_of(second))
+    second = a_list.page(limit=2, **asked)
+    third = a_list.page(limit=200, cursor=next_of(second))
 
     assert rows_of(second) + rows_of(third) == rows[2:]
 
@@ -256,7 +256,7 @@ def test_a_file_of_deliveries_goes_on_at_the_cursor(
     as_owner: Client, endpoint: str, tenant: Tenant, database: Database
 ) -> None:
     for _ in range(3):
-        delivered(database, tenant, endpoint)
+        add_delivery(database, tenant, endpoint)
     path = f"/webhooks/{endpoint}/deliveries"
     first = as_owner.get(f"{path}/export?limit=2")
 

@@ -24,21 +24,21 @@ def narrow(service: Service) -> Iterator[Service]:
 
 
 @pytest.fixture
-def limited(narrow: Service) -> Iterator[Tenant]:
+def limited_tenant(narrow: Service) -> Iterator[Tenant]:
     with new_tenant(narrow) as tenant:
         yield tenant
 
 
-def test_every_answer_says_what_is_left(limited: Tenant) -> None:
-    first, second = limited.get("/agents"), limited.get("/agents/absent")
+def test_every_answer_says_what_is_left(limited_tenant: Tenant) -> None:
+    first, second = limited_tenant.get("/agents"), limited_tenant.get("/agents/absent")
 
     assert [answer.headers["RateLimit-Limit"] for answer in (first, second)] == [str(MOST)] * 2
     assert [answer.headers["RateLimit-Remaining"] for answer in (first, second)] == [str(MOST - 1), str(MOST - 2)]
     assert 1 <= int(first.headers["RateLimit-Reset"]) <= 60
 
 
-def test_one_request_too_many_is_429_with_the_time_to_wait(limited: Tenant) -> None:
-    answers = [limited.get("/agents") for _ in range(MOST + 1)]
+def test_one_request_too_many_is_429_with_the_time_to_wait(limited_tenant: Tenant) -> None:
+    answers = [limited_tenant.get("/agents") for _ in range(MOST + 1)]
 
     last = answers[-1]
     assert [answer.status_code for answer in answers] == [200] * MOST + [429]
@@ -48,9 +48,9 @@ def test_one_request_too_many_is_429_with_the_time_to_wait(limited: Tenant) -> N
     assert last.headers["Retry-After"] == last.headers["RateLimit-Reset"]
 
 
-def test_clients_do_not_use_up_each_others_limit(limited: Tenant, narrow: Service) -> None:
-    agent = limited.agent()
-    while limited.get("/agents").status_code == 200:
+def test_clients_do_not_use_up_each_others_limit(limited_tenant: Tenant, narrow: Service) -> None:
+    agent = limited_tenant.agent()
+    while limited_tenant.get("/agents").status_code == 200:
         pass
 
     assert agent.get(f"/agents/{agent.id}").status_code == 200

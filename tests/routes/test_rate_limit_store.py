@@ -32,10 +32,14 @@ def two_hosts(service: Service, store: str) -> Iterator[list[Service]]:
 
 @pytest.mark.parametrize("scheme", ["redis", "valkey"])
 def test_two_processes_count_together(service: Service, store: RedisServer, scheme: str) -> None:
-    with two_hosts(service, store.url.replace("redis", scheme)) as hosts, new_tenant(service) as tenant:
-        statuses = [_status(hosts[turn % 2], tenant.key) for turn in range(MOST + 2)]
+    with two_hosts(service, store.url.replace("redis", scheme)) as hosts:
 
-    assert statuses == [200] * MOST + [429] * 2
+        def statuses() -> list[int]:
+            with new_tenant(service) as tenant:
+                return [_status(hosts[turn % 2], tenant.key) for turn in range(MOST + 2)]
+
+        # Beside busy loops the store may take longer than it is given, and be away for two seconds.
+        assert eventually(statuses, [200] * MOST + [429] * 2)
 
 
 def test_without_a_shared_store_each_counts_for_itself(service: Service) -> None:
@@ -74,9 +78,9 @@ def _until_counted(host: Service, service: Service, store: RedisServer) -> bool:
     Each time by somebody new: of a credential that is spent the store is not asked.
     """
 
-    def counted() -> bool:
+    def counts() -> bool:
         with new_tenant(service) as tenant:
             _status(host, tenant.key)
         return bool(store.keys())
 
-    return eventually(counted)
+    return eventually(counts)

@@ -18,8 +18,8 @@ def test_a_token_payment_is_spend_of_the_token(tenant: Tenant, agent: Agent) -> 
 
     assert page["spend"]["today"] == "0"
     assert page["spend"]["assets"] == [
-        spent(f"evm:137:{TOKEN}", 30, None, None),
-        spent(f"evm:31337:{TOKEN}", 70, None, None),
+        asset_spend(f"evm:137:{TOKEN}", 30, None, None),
+        asset_spend(f"evm:31337:{TOKEN}", 70, None, None),
     ]
     newest = page["recentTransactions"][0]
     assert (newest["value"], newest["kind"]) == ("0", "evm")
@@ -32,7 +32,10 @@ def test_coins_are_counted_by_chain_and_together(tenant: Tenant, agent: Agent) -
     page = agent.ok("GET", f"/dashboard/{agent.id}")
 
     assert page["spend"]["today"] == "15"
-    assert page["spend"]["assets"] == [spent("evm:137:native", 10, "POL", 18), spent("evm:1:native", 5, "ETH", 18)]
+    assert page["spend"]["assets"] == [
+        asset_spend("evm:137:native", 10, "POL", 18),
+        asset_spend("evm:1:native", 5, "ETH", 18),
+    ]
     assert page["recentTransactions"][0]["moved"] == [
         {"asset": "evm:137:native", "symbol": "POL", "decimals": 18, "amount": "5"}
     ]
@@ -56,7 +59,7 @@ async def test_an_order_from_before_the_column_counts_its_native_value(
 
     page = agent.ok("GET", f"/dashboard/{agent.id}")
 
-    assert page["spend"]["assets"] == [spent("evm:31337:native", 7, "ETH", 18)]
+    assert page["spend"]["assets"] == [asset_spend("evm:31337:native", 7, "ETH", 18)]
     assert page["recentTransactions"][0]["moved"][0]["amount"] == "7"
 
 
@@ -74,7 +77,7 @@ def transfer(amount: int) -> str:
     return f"0xa9059cbb{ADDRESS[2:]:0>64}{amount:064x}"
 
 
-def spent(asset: str, amount: int, symbol: str | None, decimals: int | None) -> dict[str, Any]:
+def asset_spend(asset: str, amount: int, symbol: str | None, decimals: int | None) -> dict[str, Any]:
     """An asset of which everything was spent today."""
     unit = {"asset": asset, "symbol": symbol, "decimals": decimals}
     return unit | dict.fromkeys(("today", "thisWeek", "thisMonth"), str(amount))

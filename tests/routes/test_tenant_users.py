@@ -7,7 +7,7 @@ import asyncpg
 from tests.fixtures.callers import Client, Tenant
 from tests.fixtures.people import Person, fresh_address, member
 from tests.fixtures.server import Service
-from tests.routes.platform.test_users import code_of, fresh, named
+from tests.routes.platform.test_users import code_of, fresh, name_user
 
 
 def path_of(tenant: Tenant) -> str:
@@ -18,10 +18,10 @@ def test_an_admin_sees_the_people_of_the_tenant_and_nothing_of_others(
     as_platform: Client, as_owner: Person, tenant: Tenant, other_tenant: Tenant
 ) -> None:
     address, here, elsewhere = fresh_address(), fresh(), fresh()
-    user = named(
+    user = name_user(
         as_platform, address, name="Ada", tenantId=tenant.id, walletExternalId=here, customMetadata={"secret": 1}
     )
-    named(as_platform, address, tenantId=other_tenant.id, walletExternalId=elsewhere)
+    name_user(as_platform, address, tenantId=other_tenant.id, walletExternalId=elsewhere)
 
     answer = as_owner.get(path_of(tenant))
 
@@ -47,8 +47,8 @@ def test_an_external_id_of_another_tenant_finds_nobody(
     as_platform: Client, as_owner: Person, tenant: Tenant, other_tenant: Tenant
 ) -> None:
     here, elsewhere = fresh(), fresh()
-    user = named(as_platform, tenantId=tenant.id, walletExternalId=here)
-    named(as_platform, tenantId=other_tenant.id, walletExternalId=elsewhere)
+    user = name_user(as_platform, tenantId=tenant.id, walletExternalId=here)
+    name_user(as_platform, tenantId=other_tenant.id, walletExternalId=elsewhere)
 
     assert [one["userId"] for one in as_owner.ok("GET", f"{path_of(tenant)}?walletExternalId={here}")] == [user]
     assert as_owner.ok("GET", f"{path_of(tenant)}?walletExternalId={elsewhere}") == []
@@ -63,7 +63,7 @@ def test_an_admin_of_one_tenant_reads_no_other(service: Service, as_owner: Perso
 async def test_a_deactivated_member_is_listed(
     as_platform: Client, as_owner: Person, tenant: Tenant, owner: asyncpg.Connection
 ) -> None:
-    user = named(as_platform, tenantId=tenant.id)
+    user = name_user(as_platform, tenantId=tenant.id)
     await owner.execute("UPDATE users SET deactivated_at = now() WHERE id = $1", user)
 
     assert user in {one["userId"] for one in as_owner.ok("GET", path_of(tenant))}

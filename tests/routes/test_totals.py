@@ -1,4 +1,4 @@
-"""Totals of lists: the number of rows, or that there are at least so many. Decision 0085."""
+"""Totals of lists: the number of rows, or that there are at least so many. docs/api.md."""
 
 from typing import Any
 
@@ -55,7 +55,7 @@ class List(msgspec.Struct):
 
 
 @pytest.fixture(params=["agents", "transactions", "all transactions", "history", "pending", "approvals", "deliveries"])
-async def listed(request: pytest.FixtureRequest, tenant: Tenant, owner: asyncpg.Connection) -> List:
+async def a_list(request: pytest.FixtureRequest, tenant: Tenant, owner: asyncpg.Connection) -> List:
     """Each list that grows without a bound."""
     if request.param == "agents":
         tenant.agent()
@@ -77,7 +77,7 @@ async def listed(request: pytest.FixtureRequest, tenant: Tenant, owner: asyncpg.
     return List(person, f"/webhooks/{webhook}/deliveries", "deliveries")
 
 
-def said(answer: httpx.Response) -> tuple[int, bool]:
+def total_of(answer: httpx.Response) -> tuple[int, bool]:
     """The total of a page, and whether it is an estimate, which all places say alike."""
     body, headers = answer.json(), answer.headers
     if isinstance(body["data"], dict):
@@ -88,41 +88,41 @@ def said(answer: httpx.Response) -> tuple[int, bool]:
 
 
 async def test_a_total_is_exact_up_to_a_thousand_rows_beyond_the_page(
-    listed: List, owner: asyncpg.Connection, tenant: Tenant
+    a_list: List, owner: asyncpg.Connection, tenant: Tenant
 ) -> None:
-    before, _ = said(listed.page())
-    await listed.grow(owner, tenant, LIMIT + BEYOND - before)
+    before, _ = total_of(a_list.page())
+    await a_list.grow(owner, tenant, LIMIT + BEYOND - before)
 
-    assert said(listed.page()) == (LIMIT + BEYOND, False)
+    assert total_of(a_list.page()) == (LIMIT + BEYOND, False)
 
-    await listed.grow(owner, tenant, 1)
-    assert said(listed.page()) == (LIMIT + BEYOND, True)
+    await a_list.grow(owner, tenant, 1)
+    assert total_of(a_list.page()) == (LIMIT + BEYOND, True)
     # The bound moves with the page.
-    assert said(listed.page(offset=1)) == (LIMIT + BEYOND + 1, False)
+    assert total_of(a_list.page(offset=1)) == (LIMIT + BEYOND + 1, False)
 
 
-@pytest.mark.parametrize("listed", ["transactions", "history", "approvals", "deliveries"], indirect=True)
+@pytest.mark.parametrize("a_list", ["transactions", "history", "approvals", "deliveries"], indirect=True)
 async def test_an_estimate_grows_with_a_walk_and_ends_with_it(
-    listed: List, owner: asyncpg.Connection, tenant: Tenant
+    a_list: List, owner: asyncpg.Connection, tenant: Tenant
 ) -> None:
-    await listed.grow(owner, tenant, 3 * BEYOND - 1)
-    answer = listed.page(limit=200)
-    totals = [said(answer)]
+    await a_list.grow(owner, tenant, 3 * BEYOND - 1)
+    answer = a_list.page(limit=200)
+    totals = [total_of(answer)]
 
     while cursor := answer.headers.get("X-Next-Cursor"):
-        answer = listed.page(limit=200, cursor=cursor)
-        totals.append(said(answer))
+        answer = a_list.page(limit=200, cursor=cursor)
+        totals.append(total_of(answer))
 
     estimates = [(max(200 + BEYOND, 200 * page + 1), True) for page in range(1, 15)]
     assert totals == [*estimates, (3 * BEYOND, False)]
 
 
-@pytest.mark.parametrize("listed", ["all transactions"], indirect=True)
-async def test_a_file_says_it_in_its_headers(listed: List, owner: asyncpg.Connection, tenant: Tenant) -> None:
-    await listed.grow(owner, tenant, 3 * BEYOND - 1)
+@pytest.mark.parametrize("a_list", ["all transactions"], indirect=True)
+async def test_a_file_says_it_in_its_headers(a_list: List, owner: asyncpg.Connection, tenant: Tenant) -> None:
+    await a_list.grow(owner, tenant, 3 * BEYOND - 1)
 
-    first = listed.page(format="csv", limit=500)
-    rest = listed.page(format="csv", limit=10_000, cursor=first.headers["X-Next-Cursor"])
+    first = a_list.page(format="csv", limit=500)
+    rest = a_list.page(format="csv", limit=10_000, cursor=first.headers["X-Next-Cursor"])
 
     assert (first.headers["X-Total-Count"], first.headers["X-Total-Is-Estimate"]) == ("1500", "true")
     assert (rest.headers["X-Total-Count"], rest.headers.get("X-Total-Is-Estimate")) == ("3000", None)

@@ -10,11 +10,11 @@ from typing import Any
 import asyncpg
 import pytest
 
+from tests.fixtures.app_clients import app_client_of
 from tests.fixtures.callers import ADDRESS, OTHER_ADDRESS, Agent, Tenant, new_tenant, rule
 from tests.fixtures.people import member
 from tests.fixtures.server import Service
 from tests.routes.orders import mail, solana_payment
-from tests.table.journeys import app_client_of
 
 
 class Busy:
@@ -42,7 +42,7 @@ def busy(service: Service) -> Iterator[Busy]:
     made.close()
 
 
-def found(tenant: Tenant, query: str = "") -> dict[str, Any]:
+def find(tenant: Tenant, query: str = "") -> dict[str, Any]:
     return tenant.ok("GET", f"/transactions?{query}")
 
 
@@ -51,7 +51,7 @@ def table(text: str) -> list[dict[str, str]]:
 
 
 def test_the_orders_of_all_agents_are_listed_newest_first(busy: Busy) -> None:
-    page = found(busy.tenant)
+    page = find(busy.tenant)
 
     assert [(row["agentId"], row["status"]) for row in page["transactions"]] == [
         (busy.second.id, "signed"),
@@ -61,7 +61,7 @@ def test_the_orders_of_all_agents_are_listed_newest_first(busy: Busy) -> None:
     ]
     assert (page["total"], page["limit"], page["offset"], page["nextCursor"]) == (4, 50, 0, None)
     own = busy.first.ok("GET", f"/vault/{busy.first.id}/transactions")["transactions"]
-    assert found(busy.tenant, f"agentId={busy.first.id}")["transactions"] == own
+    assert find(busy.tenant, f"agentId={busy.first.id}")["transactions"] == own
 
 
 @pytest.mark.parametrize(
@@ -80,18 +80,18 @@ def test_the_orders_of_all_agents_are_listed_newest_first(busy: Busy) -> None:
     ],
 )
 def test_the_filters_are_those_of_an_agents_list(busy: Busy, query: str, total: int) -> None:
-    assert found(busy.tenant, query)["total"] == total
+    assert find(busy.tenant, query)["total"] == total
 
 
 def test_one_is_found_by_hash_and_id_wherever_it_is(busy: Busy) -> None:
-    order = found(busy.tenant, f"agentId={busy.first.id}&status=signed")["transactions"][0]
+    order = find(busy.tenant, f"agentId={busy.first.id}&status=signed")["transactions"][0]
 
     for query in (f"txHash={order['txHash']}", f"txId={order['id']}"):
-        assert found(busy.tenant, query)["transactions"] == [order]
+        assert find(busy.tenant, query)["transactions"] == [order]
 
 
 def test_no_other_tenant_sees_them(busy: Busy, other_tenant: Tenant) -> None:
-    assert found(other_tenant, f"agentId={busy.first.id}")["total"] == 0
+    assert find(other_tenant, f"agentId={busy.first.id}")["total"] == 0
     assert len(table(other_tenant.get("/transactions?format=csv").text)) == 0
 
 
@@ -114,7 +114,7 @@ def test_a_file_has_a_name_the_fields_of_the_list_and_every_row(busy: Busy) -> N
         r'attachment; filename="transactions-\d{4}-\d\d-\d\d\.csv"', answer.headers["content-disposition"]
     )
     assert (answer.headers["x-total-count"], answer.headers.get("x-next-cursor")) == ("4", None)
-    rows, shown = table(answer.text), found(busy.tenant)["transactions"]
+    rows, shown = table(answer.text), find(busy.tenant)["transactions"]
     assert [row["id"] for row in rows] == [row["id"] for row in shown]
     assert set(rows[0]) == set(shown[0])
     assert {name: rows[2][name] for name in ("value", "status", "agentId", "referenceId", "broadcast")} == {
@@ -155,7 +155,7 @@ def test_a_file_goes_on_at_its_cursor_and_takes_the_same_filters(busy: Busy) -> 
     rest = busy.tenant.get(f"{path}&cursor={first.headers['x-next-cursor']}")
 
     ids = [row["id"] for text in (first.text, rest.text) for row in table(text)]
-    assert ids == [row["id"] for row in found(busy.tenant, "status=signed")["transactions"]]
+    assert ids == [row["id"] for row in find(busy.tenant, "status=signed")["transactions"]]
     assert "x-next-cursor" not in rest.headers
     assert rest.headers["x-total-count"] == "3"
 

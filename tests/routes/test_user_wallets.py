@@ -13,13 +13,13 @@ import pytest
 from custody.policies.user_wallets import VARIABLE, default_policies
 from ops import places
 from tests.fixtures.callers import ADDRESS, Client, Tenant, rule
-from tests.fixtures.deployments import database_apart, deployed
-from tests.fixtures.envelopes import sealed
+from tests.fixtures.deployments import database_apart, deploy
+from tests.fixtures.envelopes import seal
 from tests.fixtures.people import Person, member, sign_in
 from tests.fixtures.server import Service
 from tests.routes.orders import note
-from tests.routes.vault.bitcoin import asked, payment
-from tests.routes.vault.test_imports import evm_key, said
+from tests.routes.vault.bitcoin import payment, psbt_body
+from tests.routes.vault.test_imports import evm_key, status_and_code
 
 WALLET = "/user/me/wallet"
 
@@ -33,15 +33,15 @@ def person(service: Service) -> Iterator[Person]:
     who.close()
 
 
-def made(person: Person, index: int = 0) -> dict[str, Any]:
+def make(person: Person, index: int = 0) -> dict[str, Any]:
     return person.ok("POST", WALLET, {"walletIndex": index})
 
 
-def begun(person: Person, chain: str = "evm", **more: Any) -> dict[str, Any]:
+def begin(person: Person, chain: str = "evm", **more: Any) -> dict[str, Any]:
     return person.ok("POST", f"{WALLET}/import/init", {"chain": chain, **more})
 
 
-def submitted(person: Person, body: dict[str, Any]) -> httpx.Response:
+def submit(person: Person, body: dict[str, Any]) -> httpx.Response:
     return person.post(f"{WALLET}/import/submit", json=body)
 
 
@@ -63,7 +63,7 @@ def test_a_wallet_is_made_once_and_listed(person: Person) -> None:
 
 @pytest.mark.parametrize("index", [-1, 256, "0", 1.5, None, [0]])
 def test_an_index_is_a_number_from_0_to_255(index: Any, person: Person) -> None:
-    assert said(person.post(WALLET, json={"walletIndex": index})) == (400, "bad_body")
+    assert status_and_code(person.post(WALLET, json={"walletIndex": index})) == (400, "bad_body")
 
 
 def test_of_many_who_ask_at_once_one_wallet_comes(person: Person) -> None:
@@ -75,7 +75,7 @@ def test_of_many_who_ask_at_once_one_wallet_comes(person: Person) -> None:
 
 
 def test_a_person_signs_with_their_session(person: Person) -> None:
-    wallet = made(person)
+    wallet = make(person)
     vault = f"/vault/{wallet['agentId']}"
     listed = rule("allowed-chains", chains=["bitcoin:regtest", 1, 31337])
     person.ok("PUT", f"/agents/{wallet['agentId']}/policies", [listed])
@@ -85,7 +85,7 @@ def test_a_person_signs_with_their_session(person: Person) -> None:
     answers = [
         person.post(f"{vault}/sign", json={"to": ADDRESS, "value": "1", "broadcast": False}),
         person.post(f"{vault}/sign-typed-data", json=note()),
-        person.post(f"{vault}/sign-bitcoin-psbt", json=asked(payment(twin, 10_000))),
+        person.post(f"{vault}/sign-bitcoin-psbt", json=psbt_body(payment(twin, 10_000))),
     ]
 
     assert [answer.status_code for answer in answers] == [200, 200, 200], [answer.text for answer in answers]
@@ -93,11 +93,11 @@ def test_a_person_signs_with_their_session(person: Person) -> None:
     twin.close()
 
 
-def test_only_the_personal_tenants_session_is_taken(service: Service, tenant: Tenant, person: Person) -> None:
+def test_imports_and_signers_take_the_personal_tenants_session_alone(
+    service: Service, tenant: Tenant, person: Person
+) -> None:
     of_a_team = member(service, tenant, "owner", mfa=True)
     asks = [
-        ("POST", WALLET, {}),
-        ("GET", "/user/me/wallets", None),
         ("POST", f"{WALLET}/import/init", {"chain": "evm"}),
         ("GET", f"{WALLET}/signers", None),
         ("POST", f"{WALLET}/signers", {"subjectId": "x"}),
@@ -105,7 +105,7 @@ def test_only_the_personal_tenants_session_is_taken(service: Service, tenant: Te
     ]
     for method, path, body in asks:
         answer = of_a_team.request(method, path, json=body)
-        assert said(answer) == (403, "personal_session_required"), path
+        assert status_and_code(answer) == (403, "personal_session_required"), path
     of_a_team.close()
 
 
@@ -124,31 +124,31 @@ def test_each_needs_a_recent_second_factor(method: str, path: str, body: Any, se
     answer = without.request(method, path, json=body)
     without.close()
 
-    assert said(answer)[1] == "mfa_required"
+    assert status_and_code(answer)[1] == "mfa_required"
 
 
 def test_an_agent_of_that_name_is_made_by_nobody_else(person: Person, tenant: Tenant) -> None:
     name = f"user-wallet-{person.id}-9"
 
-    assert said(tenant.post("/agents", json={"id": name, "name": "n"})) == (400, "agent_id_reserved")
-    assert said(person.post("/agents", json={"id": name, "name": "n"})) == (400, "agent_id_reserved")
+    assert status_and_code(tenant.post("/agents", json={"id": name, "name": "n"})) == (400, "agent_id_reserved")
+    assert status_and_code(person.post("/agents", json={"id": name, "name": "n"})) == (400, "agent_id_reserved")
     batch = tenant.post("/agents/batch", json={"agents": [{"id": name, "name": "n"}, {"id": "other", "name": "n"}]})
     assert "user-wallet-" in batch.json()["data"]["errors"][0]["error"]
     assert [one["id"] for one in batch.json()["data"]["created"]] == ["other"]
 
 
 def test_a_key_is_imported_and_the_default_rules_are_back(person: Person) -> None:
-    wallet = made(person)
+    wallet = make(person)
     path = f"/agents/{wallet['agentId']}/policies"
     person.ok("PUT", path, [rule("spending-limit", maxPerDay="1")])
     key, address = evm_key()
-    session = begun(person)
+    session = begin(person)
     assert session["aad"] == {
         "importSessionId": session["importSessionId"], "tenantId": f"personal-{person.id}", "userId": person.id,
         "agentId": wallet["agentId"], "chain": "evm", "walletIndex": 0, "appClientId": None,
     }  # fmt: skip
 
-    answer = submitted(person, sealed(session, key))
+    answer = submit(person, seal(session, key))
 
     assert answer.json()["data"] == {
         "agentId": wallet["agentId"], "walletAddress": address, "chain": "evm", "walletIndex": 0, "imported": True,
@@ -156,55 +156,55 @@ def test_a_key_is_imported_and_the_default_rules_are_back(person: Person) -> Non
     assert [one["type"] for one in person.ok("GET", path)] == ["rate-limit"]
     order = {"to": ADDRESS, "value": "1", "broadcast": False}
     assert person.post(f"/vault/{wallet['agentId']}/sign", json=order).status_code == 200
-    again = submitted(person, sealed(session, key))
-    assert (said(again), again.json()["error"]) == (
+    again = submit(person, seal(session, key))
+    assert (status_and_code(again), again.json()["error"]) == (
         (400, "import_session_invalid"),
         "Encrypted import session is invalid or expired",
     )
 
 
 def test_of_many_imports_at_once_one_succeeds(person: Person) -> None:
-    made(person)
-    session = begun(person)
-    bodies = [sealed(session, evm_key()[0]) for _ in range(32)]
+    make(person)
+    session = begin(person)
+    bodies = [seal(session, evm_key()[0]) for _ in range(32)]
 
     with ThreadPoolExecutor(32) as crowd:
-        answers = Counter(crowd.map(lambda body: submitted(person, body).status_code, bodies))
+        answers = Counter(crowd.map(lambda body: submit(person, body).status_code, bodies))
 
     assert answers[200] == 1
     assert set(answers) <= {200, 400, 429, 503}
 
 
 def test_the_index_of_submit_is_that_of_init(person: Person) -> None:
-    made(person)
-    made(person, 1)
+    make(person)
+    make(person, 1)
     key, _ = evm_key()
-    of_one, of_zero = begun(person, walletIndex=1), begun(person)
+    of_one, of_zero = begin(person, walletIndex=1), begin(person)
 
-    assert said(submitted(person, sealed(of_one, key))) == (400, "import_wrong_agent")
-    assert said(submitted(person, sealed(of_zero, key, walletIndex=1))) == (400, "import_wrong_agent")
-    assert said(submitted(person, sealed(of_one, key, walletIndex=2))) == (400, "wrong_wallet_index")
-    assert submitted(person, sealed(of_one, key, walletIndex=1)).status_code == 200
+    assert status_and_code(submit(person, seal(of_one, key))) == (400, "import_wrong_agent")
+    assert status_and_code(submit(person, seal(of_zero, key, walletIndex=1))) == (400, "import_wrong_agent")
+    assert status_and_code(submit(person, seal(of_one, key, walletIndex=2))) == (400, "wrong_wallet_index")
+    assert submit(person, seal(of_one, key, walletIndex=1)).status_code == 200
 
 
 def test_another_persons_session_is_none(person: Person, service: Service) -> None:
     other = sign_in(service)
     other.enrol_totp()
-    made(person)
-    made(other)
-    session = begun(person)
+    make(person)
+    make(other)
+    session = begin(person)
 
-    assert said(submitted(other, sealed(session, evm_key()[0]))) == (400, "import_session_invalid")
-    assert submitted(person, sealed(session, evm_key()[0])).status_code == 200
+    assert status_and_code(submit(other, seal(session, evm_key()[0]))) == (400, "import_session_invalid")
+    assert submit(person, seal(session, evm_key()[0])).status_code == 200
     other.close()
 
 
 def test_there_is_no_import_into_a_wallet_that_was_not_made(person: Person) -> None:
-    assert said(person.post(f"{WALLET}/import/init", json={"chain": "evm"})) == (400, "wrong_wallet_index")
+    assert status_and_code(person.post(f"{WALLET}/import/init", json={"chain": "evm"})) == (400, "wrong_wallet_index")
 
 
 def test_a_delegated_signer_is_made_listed_and_revoked(person: Person) -> None:
-    wallet = made(person)
+    wallet = make(person)
 
     signer = person.ok("POST", f"{WALLET}/signers", {"subjectId": "my-bot"})
 
@@ -241,28 +241,28 @@ def test_a_delegated_signer_is_made_listed_and_revoked(person: Person) -> None:
 def test_a_users_signer_has_a_credential_and_no_power_over_the_wallet(
     body: dict[str, Any], code: str, person: Person
 ) -> None:
-    made(person)
+    make(person)
 
-    assert said(person.post(f"{WALLET}/signers", json={"subjectId": "x", **body})) == (400, code)
+    assert status_and_code(person.post(f"{WALLET}/signers", json={"subjectId": "x", **body})) == (400, code)
 
 
 def test_another_persons_signer_is_not_found(person: Person, service: Service) -> None:
-    made(person)
+    make(person)
     signer = person.ok("POST", f"{WALLET}/signers", {"subjectId": "x"})
     other = sign_in(service)
     other.enrol_totp()
     before = other.delete(f"{WALLET}/signers/{signer['id']}")
-    made(other)
+    make(other)
     after = other.delete(f"{WALLET}/signers/{signer['id']}")
     other.close()
 
-    assert (said(before), said(after)) == ((404, "user_wallet_absent"), (404, "signer_absent"))
+    assert (status_and_code(before), status_and_code(after)) == ((404, "user_wallet_absent"), (404, "signer_absent"))
     assert [one["status"] for one in person.ok("GET", f"{WALLET}/signers")["signers"]] == ["active"]
 
 
 def test_a_signer_belongs_to_its_wallets_index(person: Person) -> None:
-    made(person)
-    made(person, 1)
+    make(person)
+    make(person, 1)
     signer = person.ok("POST", f"{WALLET}/signers", {"subjectId": "x", "walletIndex": 1})
 
     assert person.delete(f"{WALLET}/signers/{signer['id']}").status_code == 404
@@ -272,17 +272,17 @@ def test_a_signer_belongs_to_its_wallets_index(person: Person) -> None:
 
 def test_the_flag_of_peoples_imports_must_be_on(postgres_home: places.Home, worker_id: str) -> None:
     off = {"SERVICE_ALLOW_USER_PRIVATE_KEY_IMPORT": "false"}
-    with deployed(database_apart(postgres_home, f"{worker_id}_user_imports"), **off) as service:
+    with deploy(database_apart(postgres_home, f"{worker_id}_user_imports"), **off) as service:
         person = sign_in(service)
         person.enrol_totp()
-        agent = made(person)["agentId"]
+        agent = make(person)["agentId"]
         answers = [
             person.post(path, json={"chain": "evm"})
             for path in (f"{WALLET}/import/init", f"/vault/{agent}/import/init")
         ]
         person.close()
 
-    assert [said(answer) for answer in answers] == [(403, "import_disabled")] * 2
+    assert [status_and_code(answer) for answer in answers] == [(403, "import_disabled")] * 2
 
 
 def test_the_operators_file_has_the_default_rules(tmp_path: Path) -> None:

@@ -7,11 +7,11 @@ import pytest
 
 from api.http.endpoint import Endpoint
 from api.routes import endpoints
+from tests.fixtures.app_clients import app_client_of
 from tests.fixtures.callers import Agent, Client, Tenant, new_tenant, rule
 from tests.fixtures.people import member
 from tests.fixtures.server import Service
 from tests.routes.orders import mail, solana_payment
-from tests.table.journeys import app_client_of
 
 READING = [one for one in endpoints() if (one.method == "GET" and "<agent>" in one.path) or one.path == "/events"]
 # With the signature, by a reader who has the right to it.

@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 from ops import places
+from tests.fixtures.app_clients import app_client_of
 from tests.fixtures.callers import ADDRESS, Agent, Tenant, new_tenant, rule
-from tests.fixtures.deployments import database_apart, deployed
+from tests.fixtures.deployments import database_apart, deploy
 from tests.fixtures.people import Person, member, sign_in
 from tests.fixtures.server import Service
 from tests.fixtures.sign_on import REDIRECT, Flow
-from tests.routes.intents.test_send_calls import call, executed, listing, may_send, pay, send
+from tests.routes.intents.test_send_calls import call, execute, listing, may_send, pay, send
 from tests.routes.vault.transfers import APPROVE, TRANSFER
-from tests.table.journeys import app_client_of
 
 OTHER = "0x" + "22" * 20
 # Tighter than what a wallet begins with otherwise in one way, and wider in another: no rate limit.
@@ -39,7 +39,7 @@ def wide(
         "SERVICE_USER_WALLET_POLICIES_FILE": str(file),
         "SERVICE_LOGIN_REDIRECT_URLS": f"{REDIRECT}, {SECOND}",
     }
-    with deployed(database_apart(postgres_home, f"{worker_id}_switches"), **sign_on_world, **switches) as service:
+    with deploy(database_apart(postgres_home, f"{worker_id}_switches"), **sign_on_world, **switches) as service:
         yield service
 
 
@@ -71,7 +71,7 @@ def test_a_person_may_authorise_calls_that_no_list_lists(
     waits = send(wide, *calls)
 
     assert refused.status_code == 403, refused.text
-    done = executed(tenants["set"][1], waits)
+    done = execute(tenants["set"][1], waits)
     assert [one["status"] for one in done["executionResult"]["transactions"]] == ["signed"] * len(calls)
 
 
@@ -153,7 +153,7 @@ def test_a_persons_wallet_begins_with_the_rules_of_the_file(wide: Service, servi
 # ---- SERVICE_LOGIN_REDIRECT_URLS
 
 
-def _begun(where: Service, **query: str) -> tuple[int, str]:
+def _begin(where: Service, **query: str) -> tuple[int, str]:
     with Flow(where, "/auth/oauth/google/authorize", **query) as flow:
         begun = flow.begin()
     code = "" if begun.status_code == 302 else begun.json()["data"]["code"]
@@ -164,8 +164,8 @@ def _begun(where: Service, **query: str) -> tuple[int, str]:
 def test_people_without_a_tenant_may_go_to_the_addresses_of_the_list(
     wide: Service, service: Service, address: str
 ) -> None:
-    assert _begun(wide, redirect_uri=address) == (302, "")
-    assert _begun(service, redirect_uri=address) == (400, "bad_redirect_uri")
+    assert _begin(wide, redirect_uri=address) == (302, "")
+    assert _begin(service, redirect_uri=address) == (400, "bad_redirect_uri")
 
 
 @pytest.mark.parametrize(
@@ -176,9 +176,9 @@ def test_people_without_a_tenant_may_go_to_the_addresses_of_the_list(
     ],
 )  # fmt: skip
 def test_an_address_is_on_the_list_character_by_character(wide: Service, address: str) -> None:
-    assert _begun(wide, redirect_uri=address)[0] == 400
+    assert _begin(wide, redirect_uri=address)[0] == 400
 
 
 def test_the_list_is_for_nobody_who_names_a_tenant(wide: Service) -> None:
     with new_tenant(wide) as tenant:
-        assert _begun(wide, redirect_uri=REDIRECT, tenant_id=tenant.id)[0] == 400
+        assert _begin(wide, redirect_uri=REDIRECT, tenant_id=tenant.id)[0] == 400

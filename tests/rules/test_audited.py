@@ -2,17 +2,17 @@
 
 import pytest
 
-from custody.worker.audited import UndeclaredAction, declared, only
+from custody.worker.audited import UndeclaredAction, only, vet
 
 
 def test_a_declared_action_may_be_recorded() -> None:
     with only(frozenset({"tx.signed"})):
-        assert declared("tx.signed") == "tx.signed"
+        assert vet("tx.signed") == "tx.signed"
 
 
 def test_another_action_is_refused() -> None:
     with only(frozenset({"tx.signed"})), pytest.raises(UndeclaredAction, match=r"tx\.denied"):
-        declared("tx.denied")
+        vet("tx.denied")
 
 
 def test_outside_of_a_command_nothing_may_be_recorded() -> None:
@@ -20,4 +20,4 @@ def test_outside_of_a_command_nothing_may_be_recorded() -> None:
         pass
 
     with pytest.raises(UndeclaredAction):
-        declared("tx.signed")
+        vet("tx.signed")

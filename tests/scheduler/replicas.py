@@ -12,17 +12,17 @@ import httpx
 import msgspec
 
 from ops.settings import MODULES
-from tests.expiry.race import judged
+from tests.expiry.race import judge
 from tests.fixtures.callers import Agent, Tenant, rule
 from tests.fixtures.deployments import owner_of
 from tests.fixtures.eventually import eventually, soon
-from tests.fixtures.server import START_SECONDS, Service, free_ports
+from tests.fixtures.server import START_SECONDS, STOP_SECONDS, Service, free_ports
 from tests.fixtures.starts import start
 from tests.outside import loopback
 
 AGENTS = 4
 EACH_SECOND = 1
-SETTLE_SECONDS = 60
+SETTLE_SECONDS = 90
 # Once a job has run, the database is there, all jobs are on the clock, and a stop is heard.
 _AT_WORK = 'custody_job_runs_total{outcome="done",task="expire"}'
 # The watch is asked a little after the claim was made.
@@ -76,7 +76,7 @@ def replicas(service: Service, count: int) -> Iterator[list[Replica]]:
                 # A stop that it does not hear yet would be a kill.
                 one.ready()
             one.process.terminate()
-            assert one.process.wait(20) in (0, -9), service.logs()[-4000:]
+            assert one.process.wait(STOP_SECONDS) in (0, -9), service.logs()[-4000:]
 
 
 class Killed(msgspec.Struct, frozen=True):
@@ -104,8 +104,8 @@ def replicas_killed(service: Service, tenant: Tenant, seconds: float, say: Calla
             if time.monotonic() > until:
                 break
             began = time.monotonic()
-            sent += (new := [_signed(agent) for agent in payers for _ in range(EACH_SECOND)])
-            approvals += (waiting := [_queued(agent) for agent in cautious for _ in range(EACH_SECOND)])
+            sent += (new := [_sign(agent) for agent in payers for _ in range(EACH_SECOND)])
+            approvals += (waiting := [_queue(agent) for agent in cautious for _ in range(EACH_SECOND)])
             runner.run(_make_due(service, new, waiting))
             victim.kill()
             victim.start()
@@ -113,17 +113,17 @@ def replicas_killed(service: Service, tenant: Tenant, seconds: float, say: Calla
             time.sleep(max(0.0, began + 1 - time.monotonic()))
             if kills % 10 == 0:
                 say(f"scheduler killed {kills} times: {len(sent)} orders, {len(approvals)} approvals")
-        runner.run(_settled(service, tenant))
+        runner.run(_settle(service, tenant))
         return runner.run(_judge(service, tenant, kills, sent, approvals))
 
 
-def _signed(agent: Agent) -> str:
+def _sign(agent: Agent) -> str:
     answer = agent.sign()
     assert answer.status_code == 200, answer.text
     return str(answer.json()["data"]["txId"])
 
 
-def _queued(agent: Agent) -> str:
+def _queue(agent: Agent) -> str:
     answer = agent.sign()
     assert answer.status_code == 202, answer.text
     return str(answer.json()["data"]["approvalId"])
@@ -142,7 +142,7 @@ async def _make_due(service: Service, orders: Sequence[str], approvals: Sequence
         await owner.execute("UPDATE approvals SET expires_at = service_now() WHERE id = ANY ($1)", approvals)
 
 
-async def _settled(service: Service, tenant: Tenant) -> None:
+async def _settle(service: Service, tenant: Tenant) -> None:
     """Wait until nothing is left to do, for a bounded time."""
     async with owner_of(service.database) as owner:
         await soon(lambda: owner.fetchval(_LEFT, tenant.id), lambda left: not left, SETTLE_SECONDS)
@@ -154,12 +154,12 @@ async def _judge(
     async with owner_of(service.database) as owner:
         rows = await owner.fetch(_ORDERS, tenant.id, orders)
         events = await owner.fetch("SELECT id, number FROM events WHERE tenant_id = $1", tenant.id)
-        outcomes, _, problems = await judged(owner, tenant, approvals, {})
+        outcomes, _, problems = await judge(owner, tenant, approvals, {})
         lost = [f"{row['id']} is still {row['status']}" for row in rows if row["status"] == "signed"]
         lost += [f"an approval is {status}" for status in outcomes.elements() if status != "expired"]
         lost += [f"{row['told']} events of {row['id']}" for row in rows if row["told"] != 1]
         twice = [f"{row['id']} was noted {row['noted']} times" for row in rows if row["noted"] > 1]
-        twice += [*problems, *_claimed_twice(await owner.fetch(_CLAIMS, orders)), *_repeated(events)]
+        twice += [*problems, *_claimed_twice(await owner.fetch(_CLAIMS, orders)), *_repetitions(events)]
     return Killed(kills, len(rows), outcomes["expired"], len(events), lost, twice)
 
 
@@ -172,7 +172,7 @@ def _claimed_twice(claims: Sequence[Any]) -> list[str]:
     ]
 
 
-def _repeated(events: Sequence[Any]) -> list[str]:
+def _repetitions(events: Sequence[Any]) -> list[str]:
     times = Counter(row["id"] for row in events)
     return [f"event {name} was published {count} times" for name, count in times.items() if count > 1]
 

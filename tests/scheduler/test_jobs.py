@@ -8,14 +8,14 @@ import asyncpg
 import pytest
 from prometheus_client import REGISTRY
 
+from custody.chains.chains_file import load
 from custody.chains.rpc import Rpc
-from custody.chains.table import load
 from custody.kit.db import open_pool
 from custody.ports import Ports
 from custody.protocol.client import SignerClient
 from scheduler.jobs import Job
 from scheduler.run import RUNS, Runner
-from tests.expiry.race import judged
+from tests.expiry.race import judge
 from tests.fixtures.callers import Client, Tenant, rule
 from tests.fixtures.eventually import eventually, soon
 from tests.fixtures.postgres import Database
@@ -83,11 +83,11 @@ async def test_a_scheduler_that_dies_leaves_no_lock_behind(pair: list[Runner], d
     while_held = work.began
     dead.terminate()
 
-    async def begun() -> int:
+    async def begin() -> int:
         await pair[0].run(job)
         return work.began
 
-    await soon(begun, 1)
+    await soon(begin, 1)
 
     assert while_held == 0
 
@@ -99,12 +99,12 @@ async def test_a_job_that_fails_is_counted_and_stops_no_other(pair: list[Runner]
     async def bad(_ports: Ports) -> int:
         raise LookupError("nothing good")
 
-    before = _counted("test-bad", "failed")
+    before = _count("test-bad", "failed")
     for job in (Job("test-bad", 1.0, bad, alone=True), Job("test-good", 1.0, work, alone=True)):
         await pair[0].run(job)
     await pair[0].run(Job("test-bad", 1.0, bad, alone=True))
 
-    assert _counted("test-bad", "failed") == before + 2
+    assert _count("test-bad", "failed") == before + 2
     assert work.began == 1
     rows = {row["name"]: row for row in await owner.fetch("SELECT * FROM jobs WHERE name LIKE 'test-%'")}
     assert (rows["test-bad"]["last_success_at"], rows["test-good"]["last_failure_at"]) == (None, None)
@@ -150,7 +150,7 @@ async def test_two_schedulers_share_the_work_and_one_may_be_killed(
     eventually(lambda: tenant.ok("GET", "/approvals/stats")["expired"], 30)
     eventually(lambda: len([a for a in tenant.ok("GET", "/approvals?status=all") if a["txStatus"] == "rejected"]), 30)
 
-    outcomes, _, problems = await judged(owner, tenant, approvals, {})
+    outcomes, _, problems = await judge(owner, tenant, approvals, {})
     assert (outcomes, problems) == ({"expired": 30}, [])
     assert 'custody_job_last_success_timestamp_seconds{task="expire"}' in metrics
     assert re.search(r'custody_job_seconds_count{task="expire"} [1-9]', metrics)
@@ -164,5 +164,5 @@ async def test_a_job_that_never_ended_well_has_a_time_that_says_so(pair: list[Ru
     assert at == 0
 
 
-def _counted(job: str, outcome: str) -> float:
+def _count(job: str, outcome: str) -> float:
     return RUNS.labels(job, outcome)._value.get()

@@ -8,7 +8,7 @@ import yaml
 
 from tests.fixtures import metrics
 from tests.outside.processes import PROJECT
-from tests.outside.programs import PROMTOOL, installed
+from tests.outside.programs import PROMTOOL, install
 
 RULES, SCRAPES = PROJECT / "docs/alerts.yml", PROJECT / "docs/prometheus.yml"
 API, PROXY, SCHEDULER = (
@@ -123,6 +123,10 @@ CASES: dict[str, tuple[dict[str, str], list[str]]] = {
         {f'custody_database_full{{{API},worker="signer"}}': now_and_then("0", "1")},
         [f'CustodyDatabaseFull {API},worker="signer"'],
     ),
+    "prices are old": (
+        {f"custody_prices_old{{{API}}}": now_and_then("0", "1")},
+        [f"CustodyPricesOld {API}"],
+    ),
     "an audit log is stopped": (
         {f'custody_signer_messages_total{{{API},name="audit_logs_stopped"}}': now_and_then("0", "1")},
         [f'CustodyAuditLogsStopped {API},name="audit_logs_stopped"'],
@@ -173,7 +177,7 @@ def alert_of(rung: str) -> str:
     return f'ALERTS{{alertname="{name}",alertstate="firing",severity="{severity}",{labels}}}'
 
 
-def played(changed: dict[str, str], rung: list[str], folder: Path, rules: Path = RULES) -> str:
+def play(changed: dict[str, str], rung: list[str], folder: Path, rules: Path = RULES) -> str:
     """Return the tool's complaints when these alerts, and no others, are to ring at the end."""
     expected = [{"labels": alert_of(one), "value": 1} for one in rung]
     test = {
@@ -186,7 +190,7 @@ def played(changed: dict[str, str], rung: list[str], folder: Path, rules: Path =
     file = folder / "test.yml"
     file.write_text(yaml.safe_dump({"rule_files": [str(rules)], "evaluation_interval": f"{EACH}s", "tests": [test]}))
     done = subprocess.run(
-        [installed(PROMTOOL), "test", "rules", file], capture_output=True, text=True, timeout=60, check=False
+        [install(PROMTOOL), "test", "rules", file], capture_output=True, text=True, timeout=60, check=False
     )
     return done.stdout + done.stderr if done.returncode else ""
 
@@ -195,7 +199,7 @@ def played(changed: dict[str, str], rung: list[str], folder: Path, rules: Path =
 def test_alerts_ring_when_they_must_and_no_others_do(case: str, tmp_path: Path) -> None:
     changed, rung = CASES[case]
 
-    assert played(changed, rung, tmp_path) == ""
+    assert play(changed, rung, tmp_path) == ""
 
 
 def test_every_alert_rings_in_some_case() -> None:
@@ -208,12 +212,12 @@ def test_a_rule_that_hides_one_job_behind_others_is_found_out(tmp_path: Path) ->
     blind = tmp_path / "blind.yml"
     blind.write_text(RULES.read_text().replace("max without (instance)", "max by (job)"))
 
-    assert "CustodyJobLate" in played(*CASES["one job is late beside fresh ones"], tmp_path, blind)
+    assert "CustodyJobLate" in play(*CASES["one job is late beside fresh ones"], tmp_path, blind)
 
 
 def test_prometheus_reads_the_example_with_its_rules() -> None:
     done = subprocess.run(
-        [installed(PROMTOOL), "check", "config", SCRAPES], capture_output=True, text=True, timeout=60, check=False
+        [install(PROMTOOL), "check", "config", SCRAPES], capture_output=True, text=True, timeout=60, check=False
     )
 
     assert done.returncode == 0, done.stdout + done.stderr

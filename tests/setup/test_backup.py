@@ -18,7 +18,7 @@ import pytest
 from ops import places
 from tests.audit.sealed import ODD_ROW, as_before_there_were_bounds
 from tests.fixtures.callers import new_tenant, rule
-from tests.fixtures.deployments import database_apart, deployed, owner_of
+from tests.fixtures.deployments import database_apart, deploy, owner_of
 from tests.fixtures.keepsakes import Keepsakes, custody, keepsakes
 from tests.fixtures.people import member
 from tests.fixtures.postgres import in_database
@@ -35,22 +35,22 @@ MANIFEST = "manifest.json"
 @pytest.fixture(scope="module")
 def apart(postgres_home: places.Home, worker_id: str) -> Iterator[Service]:
     """A deployment whose database this file may empty."""
-    with deployed(database_apart(postgres_home, f"{worker_id}_backup")) as service:
+    with deploy(database_apart(postgres_home, f"{worker_id}_backup")) as service:
         yield service
 
 
 @pytest.fixture(scope="module")
-def kept(apart: Service) -> Iterator[Keepsakes]:
+def one_of_each(apart: Service) -> Iterator[Keepsakes]:
     """One of everything that is sealed."""
     with keepsakes(apart) as found:
         yield found
 
 
 @pytest.fixture(scope="module")
-def copy(apart: Service, kept: Keepsakes, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def copy(apart: Service, one_of_each: Keepsakes, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A backup of that moment, with an audit row that could not be written any more."""
     odd = ODD_ROW.format(name="odd", metadata="'no JSON'", agent="NULL", time="'infinity'", rows=1)
-    asyncio.run(as_before_there_were_bounds(apart.database, kept.tenant, odd))
+    asyncio.run(as_before_there_were_bounds(apart.database, one_of_each.tenant, odd))
     folder = tmp_path_factory.mktemp("copies") / "first"
     ended = custody(apart, "backup", str(folder))
     assert (ended.returncode, ended.stderr) == (0, ""), ended.stderr
@@ -131,13 +131,13 @@ async def _odd_rows(service: Service) -> int:
         return await owner.fetchval("SELECT count(*) FROM audit WHERE created_at = 'infinity'")
 
 
-def test_an_older_state_is_noticed_until_it_is_accepted(apart: Service, kept: Keepsakes, copy: Path) -> None:
-    agent = kept.agent
-    kept.tenant.ok("PUT", f"/agents/{agent.id}/policies", [rule("spending-limit", maxPerDay="1")])
-    other = kept.tenant.ok("POST", "/agents", {"id": "later", "name": "Later"})
-    signer = f"/agents/{agent.id}/signers/{kept.signer['id']}"
-    kept.owner.ok("PATCH", signer, {"status": "paused"})
-    wiped(apart)
+def test_an_older_state_is_noticed_until_it_is_accepted(apart: Service, one_of_each: Keepsakes, copy: Path) -> None:
+    agent = one_of_each.agent
+    one_of_each.tenant.ok("PUT", f"/agents/{agent.id}/policies", [rule("spending-limit", maxPerDay="1")])
+    other = one_of_each.tenant.ok("POST", "/agents", {"id": "later", "name": "Later"})
+    signer = f"/agents/{agent.id}/signers/{one_of_each.signer['id']}"
+    one_of_each.owner.ok("PATCH", signer, {"status": "paused"})
+    wipe(apart)
 
     restored = custody(apart, "restore", str(copy), "--verify")
 
@@ -145,19 +145,19 @@ def test_an_older_state_is_noticed_until_it_is_accepted(apart: Service, kept: Ke
     assert "every wallet's address matches" in restored.stdout
     assert "the rules or signers of 1 agents are older than this signer has seen" in restored.stdout
     apart.start("signer", "identity", "api")
-    assert kept.tenant.get(f"/agents/{other['id']}").status_code == 404
+    assert one_of_each.tenant.get(f"/agents/{other['id']}").status_code == 404
     refused = agent.sign(value=1)
     assert (refused.status_code, refused.json()["data"]["code"]) == (503, "policy_tampered")
-    older = kept.owner.patch(signer, json={"label": "older"})
+    older = one_of_each.owner.patch(signer, json={"label": "older"})
     assert (older.status_code, older.json()["data"]["code"]) == (503, "authority_tampered")
-    assert kept.safe.agent.sign(value=1).status_code == 200
+    assert one_of_each.safe.agent.sign(value=1).status_code == 200
     assert asyncio.run(_odd_rows(apart)) == 1
 
     accepted = custody(apart, "restore", "--accept")
 
     assert accepted.returncode == 0, accepted.stderr
-    assert f"{kept.tenant.id}/{agent.id}" in accepted.stdout
-    kept.all_count()
+    assert f"{one_of_each.tenant.id}/{agent.id}" in accepted.stdout
+    one_of_each.all_count()
     apart.kill("signer")
     apart.start("signer")
     assert agent.sign(value=1).status_code == 200
@@ -166,27 +166,27 @@ def test_an_older_state_is_noticed_until_it_is_accepted(apart: Service, kept: Ke
 def test_functions_and_rows_belong_to_whom_they_did(apart: Service) -> None:
     """A restored database guards as the migrated one does: as P4 has it."""
     rows = asyncio.run(
-        _asked(
+        _ask(
             apart.database.owner_url,
             "SELECT proowner::regrole::text AS owner, count(*) FROM pg_proc "
             "WHERE pronamespace = 'public'::regnamespace AND prosecdef GROUP BY 1",
         )
     )
     guarded = asyncio.run(
-        _asked(apart.database.owner_url, "SELECT relrowsecurity FROM pg_class WHERE relname = 'sealed'")
+        _ask(apart.database.owner_url, "SELECT relrowsecurity FROM pg_class WHERE relname = 'sealed'")
     )
 
     assert [row["owner"] for row in rows] == ["custody_definer"]
     assert guarded[0]["relrowsecurity"]
 
 
-def test_a_value_that_does_not_open_is_reported(apart: Service, kept: Keepsakes) -> None:
+def test_a_value_that_does_not_open_is_reported(apart: Service, one_of_each: Keepsakes) -> None:
     tampered = "UPDATE sealed SET blob = set_byte(blob, 30, get_byte(blob, 30) # 1) WHERE owner_kind = 'agent'"
-    asyncio.run(_asked(apart.database.owner_url, tampered))
+    asyncio.run(_ask(apart.database.owner_url, tampered))
 
     ended = custody(apart, "restore", "--verify")
 
-    asyncio.run(_asked(apart.database.owner_url, tampered))
+    asyncio.run(_ask(apart.database.owner_url, tampered))
     assert ended.returncode == 1
     assert re.search(r"WRONG  sealed values: \d+ hold, \d+ do not", ended.stdout)
     assert custody(apart, "restore", "--verify").returncode == 0
@@ -209,7 +209,7 @@ def test_a_value_that_does_not_open_is_reported(apart: Service, kept: Keepsakes)
 def test_a_missing_row_is_reported(apart: Service, gone: str, said: str) -> None:
     with new_tenant(apart) as tenant, closing(member(apart, tenant, "owner", mfa=True)) as admin:
         new_signer(admin, Safe(apart, tenant).agent)
-        asyncio.run(_asked(apart.database.owner_url, gone.format(tenant=tenant.id)))
+        asyncio.run(_ask(apart.database.owner_url, gone.format(tenant=tenant.id)))
 
         ended = custody(apart, "restore", "--verify")
 
@@ -264,17 +264,17 @@ def without_database(home: Path, folder: Path, *words: str) -> subprocess.Comple
     return subprocess.run(command, cwd=folder, env=given, capture_output=True, text=True, timeout=60, check=False)
 
 
-def wiped(service: Service) -> None:
+def wipe(service: Service) -> None:
     """Stop everything and put an empty database in the place of this one."""
     service.stop()
     url = service.database.owner_url
     name = urlsplit(url).path.removeprefix("/")
     asyncio.run(
-        _asked(in_database(url, "postgres"), f"DROP DATABASE {name}", f"CREATE DATABASE {name} TEMPLATE template0")
+        _ask(in_database(url, "postgres"), f"DROP DATABASE {name}", f"CREATE DATABASE {name} TEMPLATE template0")
     )
 
 
-async def _asked(url: str, *statements: str) -> list[asyncpg.Record]:
+async def _ask(url: str, *statements: str) -> list[asyncpg.Record]:
     connection = await asyncpg.connect(url)
     try:
         return [row for statement in statements for row in await connection.fetch(statement)]

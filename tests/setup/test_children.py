@@ -136,7 +136,7 @@ async def test_a_child_that_will_not_end_is_killed_in_bounded_time(make: Make, t
     child.start()
     await soon(lambda: "armed" in (tmp_path / "log").read_text())
 
-    await asyncio.wait_for(child.stop(), 5)
+    await asyncio.wait_for(child.stop(), 60)
 
     assert child.process is not None
     assert child.process.returncode == -signal.SIGKILL
@@ -163,7 +163,7 @@ def test_children_end_with_a_supervisor_that_is_killed(tmp_path: Path) -> None:
 async def _readable(handle: int) -> None:
     ended = asyncio.Event()
     asyncio.get_running_loop().add_reader(handle, ended.set)
-    await asyncio.wait_for(ended.wait(), 5)
+    await asyncio.wait_for(ended.wait(), 60)
     asyncio.get_running_loop().remove_reader(handle)
 
 

@@ -29,7 +29,7 @@ async def run_until_up(child: Child, folder: Path) -> None:
         await child.stop()
 
 
-def mended(of: Program) -> str | None:
+def mend(of: Program) -> str | None:
     return "cleared" if compiled.clear(of) else None
 
 
@@ -40,7 +40,7 @@ async def test_a_process_that_dies_of_it_comes_up_again(tmp_path: Path) -> None:
     [file] = (tmp_path / "compiled").rglob("once*.pyc")
     file.write_bytes(file.read_bytes()[:-20])
 
-    await run_until_up(Child(of, said.append, Backoff(0.05, 0.1), mended), tmp_path)
+    await run_until_up(Child(of, said.append, Backoff(0.05, 0.1), mend), tmp_path)
 
     assert "dummy: cleared" in said
     assert len(file.read_bytes()) > 100
@@ -50,7 +50,7 @@ async def test_a_process_that_dies_of_something_else_keeps_it(tmp_path: Path) ->
     of, said = program(tmp_path), list[str]()
     (tmp_path / "compiled").mkdir()
     (tmp_path / "once.py").write_text("raise EOFError('of the mail server')\n")
-    child = Child(of, said.append, Backoff(0.05, 0.1), mended)
+    child = Child(of, said.append, Backoff(0.05, 0.1), mend)
     child.start()
     await soon(lambda: child.restarts == 2)
     await child.stop()

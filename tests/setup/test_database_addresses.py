@@ -29,7 +29,7 @@ from tests.fixtures.server import free_ports
 from tests.outside import loopback
 from tests.outside.certificates import Authority
 from tests.outside.processes import PROJECT, die_with
-from tests.outside.programs import OLDER_POSTGRES, ProgramMissing, installed
+from tests.outside.programs import OLDER_POSTGRES, ProgramMissing, install
 from tests.setup.test_older_postgres import running_postgres
 
 NAME = "SERVICE_DATABASE_URL"
@@ -91,17 +91,17 @@ class Encrypted(msgspec.Struct, frozen=True):
         """The address of a user, with whom the server's certificate counts."""
         return f"postgresql://{user}:{password}@localhost:{self.port}/{database}?sslmode=verify-full"
 
-    def certified(self, user: str, password: str, shown: str = "") -> str:
+    def address_with_certificate(self, user: str, password: str, shown: str = "") -> str:
         """That of the database to which none comes without a certificate for their name."""
         file = self.certificates[shown or user]
         return f"{self.of(user, password, 'certified')}&sslcert={file}&sslkey={file}"
 
 
 @pytest.fixture
-def encrypted() -> Iterator[Encrypted]:
+def encrypting_server() -> Iterator[Encrypted]:
     """Debian's server, for the embedded one is built without TLS; with two empty databases."""
     try:
-        programs = installed(OLDER_POSTGRES).parent
+        programs = install(OLDER_POSTGRES).parent
     except ProgramMissing as problem:
         pytest.skip(str(problem))  # other systems have other versions
     folder = Path(tempfile.mkdtemp(prefix="ce-"))
@@ -129,13 +129,13 @@ def encrypted() -> Iterator[Encrypted]:
     try:
         with running_postgres(programs, folder / "data", port, **settings):
             found = Encrypted(port, authority.ca_file, stranger.ca_file, certificates)
-            asyncio.run(_made(found.superuser_url))
+            asyncio.run(_make(found.superuser_url))
             yield found
     finally:
         shutil.rmtree(folder)
 
 
-async def _made(url: str) -> None:
+async def _make(url: str) -> None:
     connection = await asyncpg.connect(url)
     await connection.execute("CREATE ROLE managed LOGIN CREATEROLE PASSWORD 'p@ss/w'")
     for database in ("managed", "certified"):
@@ -155,18 +155,20 @@ def _environment(home: Path, **more: str) -> dict[str, str]:
 
 
 @pytest.mark.long
-def test_a_database_whose_certificate_is_checked_is_migrated_and_used(encrypted: Encrypted, tmp_path: Path) -> None:
+def test_a_database_whose_certificate_is_checked_is_migrated_and_used(
+    encrypting_server: Encrypted, tmp_path: Path
+) -> None:
     home = tmp_path / "home"
-    given = {NAME: encrypted.url, database_addresses.CA_FILE: str(encrypted.authority)}
+    given = {NAME: encrypting_server.url, database_addresses.CA_FILE: str(encrypting_server.authority)}
 
-    for wrong in ({NAME: encrypted.url}, given | {database_addresses.CA_FILE: str(encrypted.stranger)}):
+    for wrong in ({NAME: encrypting_server.url}, given | {database_addresses.CA_FILE: str(encrypting_server.stranger)}):
         status, said = _migrate(home, **wrong)
         assert (status, "Traceback" in said, "certificate" in said.lower()) == (1, False, True), said
     status, said = _migrate(home, **given)
     assert (status, "Traceback" in said) == (0, False), said
 
     for process in PROCESSES:
-        asyncio.run(_used((home / "db" / f"{process}.url").read_text().strip()))
+        asyncio.run(_use((home / "db" / f"{process}.url").read_text().strip()))
     assert _by_psql({"SERVICE_HOME": str(home), **given}) == "t"
 
 
@@ -184,7 +186,7 @@ def _by_psql(environment: dict[str, str]) -> str:
     return asked.stdout.strip()
 
 
-async def _used(url: str) -> None:
+async def _use(url: str) -> None:
     pool = await db.open_pool(url, size=1)
     try:
         assert await pool.fetchval("SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()")
@@ -193,10 +195,12 @@ async def _used(url: str) -> None:
 
 
 @pytest.mark.long
-def test_a_process_alone_checks_the_database_as_its_own_variables_say(encrypted: Encrypted, open_folder: Path) -> None:
+def test_a_process_alone_checks_the_database_as_its_own_variables_say(
+    encrypting_server: Encrypted, open_folder: Path
+) -> None:
     home = open_folder / "home"
-    named = {database_addresses.CA_FILE: str(encrypted.authority)}
-    assert _migrate(home, **{NAME: encrypted.url}, **named)[0] == 0
+    named = {database_addresses.CA_FILE: str(encrypting_server.authority)}
+    assert _migrate(home, **{NAME: encrypting_server.url}, **named)[0] == 0
     addresses = {}
     for process in PROCESSES:
         file = home / "db" / f"{process}.url"
@@ -205,10 +209,10 @@ def test_a_process_alone_checks_the_database_as_its_own_variables_say(encrypted:
         file.unlink()
     # The control: without the file that is named nobody can check it.
     with pytest.raises(Exception, match="certificate"):
-        asyncio.run(_used(addresses[variable("api")]))
+        asyncio.run(_use(addresses[variable("api")]))
 
     with alone(home, **addresses, **named):
-        assert asyncio.run(_seen(encrypted)) == {role_of(process): (True, None) for process in PROCESSES}
+        assert asyncio.run(_look(encrypting_server)) == {role_of(process): (True, None) for process in PROCESSES}
 
 
 @pytest.mark.parametrize(
@@ -239,24 +243,28 @@ def test_a_process_alone_refuses_an_address_that_it_cannot_keep(tmp_path: Path, 
 
 
 @pytest.mark.long
-def test_a_process_shows_the_certificate_that_its_address_names(encrypted: Encrypted, open_folder: Path) -> None:
+def test_a_process_shows_the_certificate_that_its_address_names(
+    encrypting_server: Encrypted, open_folder: Path
+) -> None:
     home = open_folder / "home"
-    named = {database_addresses.CA_FILE: str(encrypted.authority)}
-    owner = {NAME: encrypted.certified("managed", "p%40ss%2Fw")}
-    addresses = {variable(process): encrypted.certified(role_of(process), "pw") for process in PROCESSES}
+    named = {database_addresses.CA_FILE: str(encrypting_server.authority)}
+    owner = {NAME: encrypting_server.address_with_certificate("managed", "p%40ss%2Fw")}
+    addresses = {
+        variable(process): encrypting_server.address_with_certificate(role_of(process), "pw") for process in PROCESSES
+    }
 
     status, said = _migrate(home, **owner, **addresses, **named)
     assert (status, "Traceback" in said) == (0, False), said
     for wrong, why in (
-        (encrypted.of("custody_api", "pw", "certified"), "client certificate"),
-        (encrypted.certified("custody_api", "pw", "custody_proxy"), "authentication failed"),
+        (encrypting_server.of("custody_api", "pw", "certified"), "client certificate"),
+        (encrypting_server.address_with_certificate("custody_api", "pw", "custody_proxy"), "authentication failed"),
     ):
         with pytest.raises(asyncpg.InvalidAuthorizationSpecificationError, match=why):
-            asyncio.run(_used(database_addresses.readable(NAME, wrong, named)))
+            asyncio.run(_use(database_addresses.readable(NAME, wrong, named)))
 
     assert _by_psql({"SERVICE_HOME": str(home), **owner, **named}) == "t"
     with alone(home, **addresses, **named):
-        seen = asyncio.run(_seen(encrypted))
+        seen = asyncio.run(_look(encrypting_server))
     assert seen == {role_of(process): (True, f"/CN={role_of(process)}") for process in PROCESSES}
 
 
@@ -301,7 +309,7 @@ def alone(home: Path, **environment: str) -> Iterator[None]:
         yield
 
 
-async def _seen(encrypted: Encrypted) -> dict[str, tuple[bool, str | None]]:
+async def _look(encrypted: Encrypted) -> dict[str, tuple[bool, str | None]]:
     """Of each role whether all that it has is encrypted, and the name in the certificates that it showed."""
     connection = await asyncpg.connect(encrypted.superuser_url)
     rows = await connection.fetch(

@@ -55,7 +55,7 @@ NEEDED = {
 }
 
 
-def locked(target: str) -> set[str]:
+def packages_of(target: str) -> set[str]:
     """The packages in the image of a target."""
     return {canonical(pin.split("==")[0]) for pin in pins(PROJECT / f"locks/{target}.lock")}
 
@@ -106,14 +106,14 @@ def test_an_image_starts_with_the_packages_of_its_own_lock(images: dict[str, Pat
     folders = [folder for rest in compiled for folder in rest.split(" -o 1 ")[1].split()]
     modules = " ".join(STARTED[target])
 
-    answer = inside(image, "-P", "-c", _IMPORT, " ".join(locked(target)), modules)
+    answer = inside(image, "-P", "-c", _IMPORT, " ".join(packages_of(target)), modules)
 
     assert answer.returncode == 0, answer.stderr
     assert Path(answer.stdout.strip()).is_relative_to(image)
     assert sorted(folders) == sorted(folder.name for folder in image.iterdir())
     # The control: a package of the lock that is hidden is missed.
     hidden = NEEDED[target]
-    lacking = inside(image, "-P", "-c", _IMPORT, " ".join(locked(target) - {hidden}), modules)
+    lacking = inside(image, "-P", "-c", _IMPORT, " ".join(packages_of(target) - {hidden}), modules)
     assert (lacking.returncode, "ModuleNotFoundError" in lacking.stderr) == (1, True)
 
 

@@ -29,7 +29,7 @@ def apart(postgres_home: places.Home, worker_id: str) -> Database:
 
 
 @pytest.fixture
-async def looked(apart: Database) -> AsyncIterator[asyncpg.Connection]:
+async def undone_connection(apart: Database) -> AsyncIterator[asyncpg.Connection]:
     """The owner's connection; what a test does in it is undone."""
     connection = await asyncpg.connect(apart.owner_url)
     transaction = connection.transaction()
@@ -136,30 +136,30 @@ def audit(minutes: int) -> str:
     ids=lambda given: given.__name__ if callable(given) else "",
 )
 async def test_a_check_says_what_it_found_and_the_cure(
-    looked: asyncpg.Connection,
+    undone_connection: asyncpg.Connection,
     check: Callable[[asyncpg.Connection], Awaitable[Finding]],
     done: list[str],
     found: str,
     cure: str | None,
 ) -> None:
-    await looked.execute(_WORLD)
+    await undone_connection.execute(_WORLD)
     for statement in done:
-        await looked.execute(statement)
+        await undone_connection.execute(statement)
 
-    finding = await check(looked)
+    finding = await check(undone_connection)
 
     assert found in finding.found
     assert (cure in finding.cure) if cure else finding.cure is None
 
 
-async def test_clocks_apart_are_wrong_whichever_is_ahead(looked: asyncpg.Connection) -> None:
+async def test_clocks_apart_are_wrong_whichever_is_ahead(undone_connection: asyncpg.Connection) -> None:
     for way in ("+", "-"):
-        await looked.execute(
+        await undone_connection.execute(
             "CREATE OR REPLACE FUNCTION service_now() RETURNS timestamptz LANGUAGE sql VOLATILE"
             f" AS $$ SELECT clock_timestamp() {way} interval '20 seconds' $$"
         )
 
-        finding = await doctor_database.clocks(looked)
+        finding = await doctor_database.clocks(undone_connection)
 
         assert finding.found in {"the database's is 20 s off", "the database's is 19 s off"}
         assert "NTP" in str(finding.cure)
@@ -228,16 +228,20 @@ async def test_the_command_asks_a_database_that_answers(
     assert subjects() - without == asked
 
 
-async def test_a_tenant_near_a_quota_is_named_without_a_failure(looked: asyncpg.Connection) -> None:
-    await looked.execute(_WORLD)
-    before = await doctor_quotas.near(looked, Limits())
-    await looked.execute(
+async def test_a_tenant_near_a_quota_is_named_without_a_failure(undone_connection: asyncpg.Connection) -> None:
+    await undone_connection.execute(_WORLD)
+    before = await doctor_quotas.near(undone_connection, Limits())
+    await undone_connection.execute(
         "UPDATE agents SET orders = 95, day = utc_day(), day_orders = 5; "
         "INSERT INTO deleted_agents VALUES ('acme', utc_day(), 5, 1)"
     )
 
-    near = await doctor_quotas.near(looked, Limits(everybody=Quotas(orders=100, orders_per_day=10, agents=2)))
-    apart = await doctor_quotas.near(looked, Limits(everybody=Quotas(orders=100), apart={"acme": Quotas(orders=0)}))
+    near = await doctor_quotas.near(
+        undone_connection, Limits(everybody=Quotas(orders=100, orders_per_day=10, agents=2))
+    )
+    apart = await doctor_quotas.near(
+        undone_connection, Limits(everybody=Quotas(orders=100), apart={"acme": Quotas(orders=0)})
+    )
 
     assert (before.found, before.cure) == ("no tenant is near a limit", None)
     assert near.found.startswith("1 tenants at or near a limit: acme (ordersPerDay 10 of 10), acme (orders 95 of 100);")

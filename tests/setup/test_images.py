@@ -43,7 +43,7 @@ _PORTS = (
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Images]:
+def all_images(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Images]:
     """All stages, of which none has a network."""
     version, machine = f"{sys.version_info.major}.{sys.version_info.minor}", os.uname().machine
     if version != IN_IMAGES:
@@ -185,10 +185,10 @@ class Running:
 
 
 @pytest.fixture(scope="module")
-def running(built: Images) -> Iterator[Running]:
+def running(all_images: Images) -> Iterator[Running]:
     """Everything that compose.yaml names, up in its order, on a Postgres of its own: its roles get new passwords."""
     with killable_postgres() as postgres:
-        services = Running(built, postgres.database.owner_url)
+        services = Running(all_images, postgres.database.owner_url)
         try:
             assert services.start("migrate").wait(START_SECONDS) == 0, services.logs()
             services.processes.pop("migrate")
@@ -201,12 +201,15 @@ def running(built: Images) -> Iterator[Running]:
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_an_image_is_built_and_has_what_it_needs_and_no_more(built: Images, target: str) -> None:
-    root = built.root(target)
+def test_an_image_is_built_and_has_what_it_needs_and_no_more(all_images: Images, target: str) -> None:
+    root = all_images.root(target)
     there = {path.name for path in (root / "srv/custody").iterdir()}
 
     wanted = {
-        name for stage in ("runtime", target) for rest in built.stages[stage].all("COPY") for name in rest.split()[-1:]
+        name
+        for stage in ("runtime", target)
+        for rest in all_images.stages[stage].all("COPY")
+        for name in rest.split()[-1:]
     }
     assert there == wanted
     assert (root / "srv/custody/custody/commit").read_text() == f"{COMMIT}\n"
@@ -215,7 +218,7 @@ def test_an_image_is_built_and_has_what_it_needs_and_no_more(built: Images, targ
     assert pips == []
     assert not (root / "downloaded").exists()
     # A stage begins with links to another's files.
-    assert built.base_is_untouched()
+    assert all_images.base_is_untouched()
 
 
 def test_an_order_is_signed_by_the_images_and_they_stop(running: Running) -> None:

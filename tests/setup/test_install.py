@@ -64,33 +64,33 @@ class Installed:
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
+def installation(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     return Installed(tmp_path_factory.mktemp("installed"))
 
 
-def test_the_command_explains_itself(installed: Installed) -> None:
-    answer = installed.run("custody", "--help")
+def test_the_command_explains_itself(installation: Installed) -> None:
+    answer = installation.run("custody", "--help")
     assert (answer.returncode, answer.stderr) == (0, "")
     assert "doctor" in answer.stdout
 
 
-def test_the_command_prints_the_contract(installed: Installed) -> None:
-    answer = installed.run("custody", "openapi")
+def test_the_command_prints_the_contract(installation: Installed) -> None:
+    answer = installation.run("custody", "openapi")
     assert answer.returncode == 0, answer.stderr
     assert answer.stdout == (PROJECT / "openapi.json").read_text()
 
 
-def test_the_command_names_the_commit_that_the_wheel_is_of(installed: Installed) -> None:
-    answer = installed.run("custody", "--version")
+def test_the_command_names_the_commit_that_the_wheel_is_of(installation: Installed) -> None:
+    answer = installation.run("custody", "--version")
     assert answer.stdout == f"custody {VERSION}, commit {COMMIT}\n"
 
 
-def test_everything_starts_from_the_wheel_and_stops(installed: Installed, tmp_path: Path) -> None:
+def test_everything_starts_from_the_wheel_and_stops(installation: Installed, tmp_path: Path) -> None:
     ports = dict(zip(_PORTS, map(str, free_ports(len(_PORTS))), strict=True))
     log = tmp_path / "up.log"
     with log.open("wb") as output:
         process = subprocess.Popen(
-            [installed.venv / "bin/custody", "up", "--no-demo"],
+            [installation.venv / "bin/custody", "up", "--no-demo"],
             cwd=tmp_path,
             env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), **ports},
             stdin=subprocess.DEVNULL,
@@ -118,8 +118,8 @@ def test_everything_starts_from_the_wheel_and_stops(installed: Installed, tmp_pa
     assert (tmp_path / ".custody/master.key").exists()
 
 
-def test_the_doctor_says_what_is_missing(installed: Installed) -> None:
-    answer = installed.run("custody", "doctor")
+def test_the_doctor_says_what_is_missing(installation: Installed) -> None:
+    answer = installation.run("custody", "doctor")
     assert answer.returncode in (0, 1), answer.stderr
     assert "Traceback" not in answer.stdout + answer.stderr
     assert "ok     python: " in answer.stdout
@@ -129,22 +129,22 @@ def test_the_doctor_says_what_is_missing(installed: Installed) -> None:
     assert "scripts/" not in answer.stdout
 
 
-def test_the_console_explains_itself(installed: Installed) -> None:
-    answer = installed.run("custody", "console", "--help")
+def test_the_console_explains_itself(installation: Installed) -> None:
+    answer = installation.run("custody", "console", "--help")
     assert answer.returncode == 0, answer.stderr
     assert "--web" in answer.stdout
 
 
-def test_the_installation_is_whole_and_is_what_runs(installed: Installed) -> None:
-    answer = installed.run("python", "-P", "-c", _STATEMENTS)
+def test_the_installation_is_whole_and_is_what_runs(installation: Installed) -> None:
+    answer = installation.run("python", "-P", "-c", _STATEMENTS)
     assert answer.returncode == 0, answer.stderr
     migrations, place = answer.stdout.split()
     assert int(migrations) > 0
-    assert Path(place).is_relative_to(installed.packages)
+    assert Path(place).is_relative_to(installation.packages)
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_every_file_of_a_package_is_installed(installed: Installed, package: str) -> None:
+def test_every_file_of_a_package_is_installed(installation: Installed, package: str) -> None:
     files = {file.relative_to(PROJECT) for file in (PROJECT / package).rglob("*") if file.is_file()}
     wanted = {file for file in files if file.suffix not in {".pyc", ".md"}}
-    assert {file for file in wanted if not (installed.packages / file).is_file()} == set()
+    assert {file for file in wanted if not (installation.packages / file).is_file()} == set()

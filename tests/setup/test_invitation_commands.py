@@ -8,7 +8,7 @@ import pytest
 from tests.fixtures.callers import Tenant
 from tests.fixtures.people import fresh_address
 from tests.fixtures.server import Service
-from tests.setup.test_people_commands import custody, done, fields
+from tests.setup.test_people_commands import custody, fields, run
 
 pytest.importorskip("api.routes.platform.invitations")
 
@@ -16,9 +16,9 @@ pytest.importorskip("api.routes.platform.invitations")
 def test_an_address_is_invited_and_the_invitation_shown(service: Service, tenant: Tenant) -> None:
     address, here = fresh_address(), ("--tenant", tenant.id)
 
-    made = done(service, "invitations", "create", address, *here, "--role", "viewer", "--expires-in", "3600")
-    heading, row = done(service, "invitations", "list", *here).splitlines()
-    shown = json.loads(done(service, "invitations", "show", fields(made)["id"], *here, "--json"))
+    made = run(service, "invitations", "create", address, *here, "--role", "viewer", "--expires-in", "3600")
+    heading, row = run(service, "invitations", "list", *here).splitlines()
+    shown = json.loads(run(service, "invitations", "show", fields(made)["id"], *here, "--json"))
 
     assert "Hand the token to them" in made
     assert fields(made)["token"]

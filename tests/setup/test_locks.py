@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.fixtures.imports import canonical, pythons
-from tests.fixtures.wheels import BUILT, IN_IMAGES, Wheels, images, wanted
+from tests.fixtures.wheels import BUILT, IN_IMAGES, Wheels, images, wanted_lines
 from tests.outside.processes import PROJECT
 
 pytestmark = pytest.mark.long
@@ -32,7 +32,7 @@ def test_a_checkout_has_wheels_for_every_python_that_is_promised(wheels: Wheels,
 def test_images_have_wheels_for_both_machines(wheels: Wheels) -> None:
     assert wheels.download(*images(IN_IMAGES, "aarch64")) == ""
     # And x86-64, for every Python: what the checkout has, with the same hashes.
-    x86_64 = [wanted(IN_IMAGES, "x86_64", locks) for locks in (images("", "")[2], ("requirements.lock",))]
+    x86_64 = [wanted_lines(IN_IMAGES, "x86_64", locks) for locks in (images("", "")[2], ("requirements.lock",))]
     assert x86_64[0] <= x86_64[1]
 
 
@@ -46,7 +46,7 @@ def test_the_first_python_beyond_the_promise_lacks_a_wheel(wheels: Wheels) -> No
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def wheel_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder with the wheels that the stages build from source."""
     folder = _checkout(tmp_path_factory.mktemp("built"))
     for lock, name in BUILT:
@@ -57,7 +57,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 # The others are installed where whole images are built.
 @pytest.mark.parametrize("name", sorted({lock for lock, _ in BUILT}))
 def test_an_image_installs_its_lock_offline_after_the_download(
-    wheels: Wheels, built: Path, tmp_path: Path, name: str
+    wheels: Wheels, wheel_folder: Path, tmp_path: Path, name: str
 ) -> None:
     version, machine = f"{sys.version_info.major}.{sys.version_info.minor}", platform.machine()
     if machine == "x86_64":
@@ -66,20 +66,22 @@ def test_an_image_installs_its_lock_offline_after_the_download(
         pytest.skip(f"images have Python {IN_IMAGES}, and this is {version} on {machine}")
     offline = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(wheels.folder(version, machine))}
     folder = _checkout(tmp_path)
-    taken = [one for one in built.glob("*.whl") if (name, one.name.split("-")[0]) in BUILT]
+    taken = [one for one in wheel_folder.glob("*.whl") if (name, one.name.split("-")[0]) in BUILT]
     if taken:
         # The control: without it nothing is installed from a source.
         assert "No matching distribution found" in _script(folder, "image-packages", name, succeeds=False, **offline)
-        shutil.copytree(built, folder / "wheels", ignore=lambda _, names: [one for one in names if "whl" not in one])
+        shutil.copytree(
+            wheel_folder, folder / "wheels", ignore=lambda _, names: [one for one in names if "whl" not in one]
+        )
 
     _script(folder, "image-packages", name, **offline)
 
     found = {canonical(one.name.split("-")[0]) for one in folder.glob(".venv/lib/*/site-packages/*.dist-info")}
-    assert found == {canonical(pin.split("==")[0]) for pin in _pinned(version, machine, name)}
+    assert found == {canonical(pin.split("==")[0]) for pin in _pins(version, machine, name)}
 
 
-def _pinned(version: str, machine: str, name: str) -> set[str]:
-    lines = wanted(version, machine, (f"locks/{name}.lock",))
+def _pins(version: str, machine: str, name: str) -> set[str]:
+    lines = wanted_lines(version, machine, (f"locks/{name}.lock",))
     return {line.split()[0] for line in lines} | {f"{built}==" for lock, built in BUILT if lock == name}
 
 

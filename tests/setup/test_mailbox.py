@@ -17,13 +17,13 @@ from tests.fixtures.eventually import soon
 
 
 @pytest.fixture
-async def arrived() -> list[Letter]:
+async def arrivals() -> list[Letter]:
     return []
 
 
 @pytest.fixture
-async def mailbox(arrived: list[Letter]) -> AsyncIterator[Mailbox]:
-    started = Mailbox(arrived.append)
+async def mailbox(arrivals: list[Letter]) -> AsyncIterator[Mailbox]:
+    started = Mailbox(arrivals.append)
     await started.start()
     yield started
     await started.stop()
@@ -34,7 +34,7 @@ async def get(url: str, **headers: str) -> httpx.Response:
         return await client.get(url, headers=headers)
 
 
-async def sent(mailbox: Mailbox, to: str, text: str, subject: str = "Hello") -> None:
+async def send(mailbox: Mailbox, to: str, text: str, subject: str = "Hello") -> None:
     mail = EmailMessage()
     mail["From"], mail["To"], mail["Subject"] = "a@example.com", to, subject
     mail.set_content(text)
@@ -47,13 +47,13 @@ async def sent(mailbox: Mailbox, to: str, text: str, subject: str = "Hello") -> 
     await asyncio.to_thread(send)
 
 
-async def test_a_code_arrives_on_terminal_and_page(mailbox: Mailbox, arrived: list[Letter]) -> None:
+async def test_a_code_arrives_on_terminal_and_page(mailbox: Mailbox, arrivals: list[Letter]) -> None:
     mail = Mail(mailbox.smtp_url, "http://localhost:3200")
     mail.send_code("ada@example.com", "123456")
-    await soon(lambda: arrived)
+    await soon(lambda: arrivals)
     await mail.close()
 
-    assert "mail to ada@example.com: 123456 is your sign-in code" in as_text(arrived[0])
+    assert "mail to ada@example.com: 123456 is your sign-in code" in as_text(arrivals[0])
     plain, shown = await get(mailbox.page_url), await get(mailbox.page_url, accept="text/html")
     assert "\n    123456\n" in plain.text
     assert "    123456\n" in shown.text
@@ -61,15 +61,15 @@ async def test_a_code_arrives_on_terminal_and_page(mailbox: Mailbox, arrived: li
     assert shown.headers["Cache-Control"] == "no-store"
 
 
-async def test_a_dot_alone_and_long_letters_come_whole(mailbox: Mailbox, arrived: list[Letter]) -> None:
+async def test_a_dot_alone_and_long_letters_come_whole(mailbox: Mailbox, arrivals: list[Letter]) -> None:
     text = ".\n..\nlast " + "word " * 500 + "\n"
-    await sent(mailbox, "ada@example.com", text)
+    await send(mailbox, "ada@example.com", text)
 
-    assert arrived[0].text == text
+    assert arrivals[0].text == text
 
 
 async def test_strangers_do_not_read_it(mailbox: Mailbox) -> None:
-    await sent(mailbox, "ada@example.com", "123456")
+    await send(mailbox, "ada@example.com", "123456")
     base, _, secret = mailbox.page_url.rpartition("/")
 
     assert base.startswith("http://127.0.0.1:")
@@ -89,23 +89,23 @@ async def test_strangers_do_not_read_it(mailbox: Mailbox) -> None:
 
 
 async def test_a_letter_of_anybody_speaks_to_no_terminal_and_no_browser(
-    mailbox: Mailbox, arrived: list[Letter]
+    mailbox: Mailbox, arrivals: list[Letter]
 ) -> None:
-    await sent(mailbox, "ada@example.com", "\x1b[2J\u202eevil <script>alert(1)</script>\n", "\x1b]0;t\x07 <b>")
+    await send(mailbox, "ada@example.com", "\x1b[2J\u202eevil <script>alert(1)</script>\n", "\x1b]0;t\x07 <b>")
 
-    assert "\x1b" not in as_text(arrived[0])
-    assert "\u202e" not in as_text(arrived[0])
+    assert "\x1b" not in as_text(arrivals[0])
+    assert "\u202e" not in as_text(arrivals[0])
     shown = await get(mailbox.page_url, accept="text/html")
     assert "<script" not in shown.text
     assert "<b>" not in shown.text
 
 
-async def test_a_letter_that_does_not_end_is_not_kept(mailbox: Mailbox, arrived: list[Letter]) -> None:
+async def test_a_letter_that_does_not_end_is_not_kept(mailbox: Mailbox, arrivals: list[Letter]) -> None:
     with pytest.raises((smtplib.SMTPException, OSError)):
-        await sent(mailbox, "ada@example.com", "word\n" * 100_000)
-    await sent(mailbox, "ada@example.com", "the next one")
+        await send(mailbox, "ada@example.com", "word\n" * 100_000)
+    await send(mailbox, "ada@example.com", "the next one")
 
-    assert [letter.text for letter in arrived] == ["the next one\n"]
+    assert [letter.text for letter in arrivals] == ["the next one\n"]
 
 
 @pytest.mark.parametrize("more", [{"SERVICE_ENV": "production"}, {"SERVICE_SMTP_URL": "smtp://mail.example.com"}])
@@ -120,7 +120,7 @@ async def test_a_mailbox_is_for_development_without_a_mail_server(tmp_path: Path
 async def test_a_file_gets_neither_code_nor_address(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     async with up.mail(load({"SERVICE_HOME": str(tmp_path)})) as mailbox:
         assert mailbox is not None
-        await sent(mailbox, "ada@example.com", "    123456\n", "123456 is your sign-in code")
+        await send(mailbox, "ada@example.com", "    123456\n", "123456 is your sign-in code")
 
         said = capsys.readouterr().err
         assert "mailbox.url" in said

@@ -14,7 +14,7 @@ import pytest
 
 from tests.fixtures.server import free_ports
 from tests.outside.processes import PROJECT
-from tests.outside.programs import OLDER_POSTGRES, ProgramMissing, installed
+from tests.outside.programs import OLDER_POSTGRES, ProgramMissing, install
 
 pytestmark = pytest.mark.long
 
@@ -49,7 +49,7 @@ class Older:
 def older(tmp_path: Path) -> Iterator[Older]:
     """A server of version 15, for as long as a test."""
     try:
-        programs = installed(OLDER_POSTGRES).parent
+        programs = install(OLDER_POSTGRES).parent
     except ProgramMissing as problem:
         pytest.skip(str(problem))  # other systems have other versions
     [port] = free_ports(1)

@@ -35,7 +35,7 @@ def custody(service: Service, *words: str, **changed: str) -> subprocess.Complet
     )
 
 
-def done(service: Service, *words: str) -> str:
+def run(service: Service, *words: str) -> str:
     """Run the command, which must succeed, and return its output."""
     ended = custody(service, *words)
     assert (ended.returncode, ended.stderr) == (0, ""), ended.stderr
@@ -50,9 +50,9 @@ def fields(printed: str) -> dict[str, str]:
 def test_a_tenant_is_made_listed_and_shown(service: Service) -> None:
     tenant_id = f"shop-{uuid.uuid4().hex[:8]}"
 
-    made = done(service, "tenants", "create", tenant_id, "--name", "A shop")
-    listed = done(service, "tenants", "list", "--limit", "2")
-    shown = fields(done(service, "tenants", "show", tenant_id))
+    made = run(service, "tenants", "create", tenant_id, "--name", "A shop")
+    listed = run(service, "tenants", "list", "--limit", "2")
+    shown = fields(run(service, "tenants", "show", tenant_id))
 
     assert "not shown again" in made
     with Tenant(base_url=service.url, headers={"X-Service-Key": fields(made)["apiKey"]}, timeout=30) as tenant:
@@ -61,14 +61,14 @@ def test_a_tenant_is_made_listed_and_shown(service: Service) -> None:
     assert heading.split() == ["ID", "NAME", "CREATED"]
     assert first.split()[0] == tenant_id
     assert (shown["name"], shown["agentCount"]) == ("A shop", "0")
-    as_json = json.loads(done(service, "tenants", "show", tenant_id, "--json"))
+    as_json = json.loads(run(service, "tenants", "show", tenant_id, "--json"))
     assert as_json["id"] == tenant_id
 
 
 def test_a_tenants_key_goes_into_a_file_that_nobody_else_reads(service: Service, tmp_path: Path) -> None:
     tenant_id, file = f"shop-{uuid.uuid4().hex[:8]}", tmp_path / "shop.key"
 
-    printed = done(service, "tenants", "create", tenant_id, "--key-file", str(file))
+    printed = run(service, "tenants", "create", tenant_id, "--key-file", str(file))
     taken = custody(service, "tenants", "create", "another", "--key-file", str(file))
     refused = custody(service, "tenants", "create", tenant_id, "--key-file", str(tmp_path / "never.key"))
 
@@ -86,36 +86,36 @@ def test_a_user_is_made_found_and_listed(service: Service, tenant: Tenant) -> No
     address, external_id = fresh_address(), f"x-{uuid.uuid4().hex[:8]}"
     words = ("--tenant", tenant.id, "--role", "owner", "--external-id", external_id, "--name", "Ada", "--verified")
 
-    made = fields(done(service, "users", "create", address, *words))
+    made = fields(run(service, "users", "create", address, *words))
     again = custody(service, "users", "create", address, *words)
-    found = fields(done(service, "users", "create", address))
+    found = fields(run(service, "users", "create", address))
 
     assert (made["isNew"], made["walletExternalId"], found["isNew"]) == ("true", external_id, "false")
     assert found["userId"] == made["userId"]
     assert (again.returncode, "is a member" in again.stderr) == (1, True)
     for words in (("--email", address), ("--external-id", external_id, "--tenant", tenant.id)):
-        shown = json.loads(done(service, "users", "show", *words, "--json"))
+        shown = json.loads(run(service, "users", "show", *words, "--json"))
         assert (shown["userId"], shown["name"], shown["emailVerified"]) == (made["userId"], "Ada", True)
-    heading, row = done(service, "users", "list", "--tenant", tenant.id).splitlines()
+    heading, row = run(service, "users", "list", "--tenant", tenant.id).splitlines()
     assert (heading.split(), row.split()) == (["ID", "E-MAIL", "NAME"], [made["userId"], address, "Ada"])
-    assert "No users." in done(service, "users", "list", "--tenant", tenant.id, "--offset", "1")
-    assert "No users." in done(service, "users", "list", "--tenant", tenant.id, "--external-id", "another")
+    assert "No users." in run(service, "users", "list", "--tenant", tenant.id, "--offset", "1")
+    assert "No users." in run(service, "users", "list", "--tenant", tenant.id, "--external-id", "another")
     user = made["userId"]
     refused = custody(service, "users", "deactivate", user)
     assert (refused.returncode, f"last owner of {tenant.id}" in refused.stderr) == (1, True)
-    assert fields(done(service, "users", "deactivate", user, "--force"))["deactivatedAt"]
-    assert not fields(done(service, "users", "reactivate", user))["deactivatedAt"]
+    assert fields(run(service, "users", "deactivate", user, "--force"))["deactivatedAt"]
+    assert not fields(run(service, "users", "reactivate", user))["deactivatedAt"]
     assert (active := custody(service, "users", "delete", user, "--force")).returncode == 1
     assert "/deactivate first" in active.stderr
-    done(service, "users", "deactivate", user, "--force")
-    assert fields(done(service, "users", "delete", user, "--force")) == {"deleted": user}
+    run(service, "users", "deactivate", user, "--force")
+    assert fields(run(service, "users", "delete", user, "--force")) == {"deleted": user}
 
 
 def test_a_list_says_how_to_see_the_rest(service: Service, tenant: Tenant) -> None:
     for _ in range(2):
-        done(service, "users", "create", fresh_address(), "--tenant", tenant.id)
+        run(service, "users", "create", fresh_address(), "--tenant", tenant.id)
 
-    assert done(service, "users", "list", "--tenant", tenant.id, "--limit", "1").endswith("1 more: --offset 1\n")
+    assert run(service, "users", "list", "--tenant", tenant.id, "--limit", "1").endswith("1 more: --offset 1\n")
 
 
 @pytest.mark.parametrize(

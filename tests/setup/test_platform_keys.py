@@ -11,10 +11,10 @@ import pytest
 from custody.kit import tokens
 from ops import places
 from tests.fixtures.callers import Client
-from tests.fixtures.deployments import database_apart, deployed, partner_of
+from tests.fixtures.deployments import database_apart, deploy, partner_of
 from tests.fixtures.postgres import Database
 from tests.fixtures.server import Service
-from tests.fixtures.signer_socket import greeted
+from tests.fixtures.signer_socket import greet
 from tests.outside.processes import PROJECT
 
 
@@ -27,7 +27,7 @@ def apart(postgres_home: places.Home, worker_id: str) -> Database:
 @pytest.fixture(scope="module")
 def alone(apart: Database) -> Iterator[Service]:
     """A deployment of this file's own."""
-    with deployed(apart) as service:
+    with deploy(apart) as service:
         yield service
 
 
@@ -44,7 +44,7 @@ def custody(service: Service, *words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def made(service: Service, *scopes: str, name: str = "a test") -> tuple[str, str]:
+def make(service: Service, *scopes: str, name: str = "a test") -> tuple[str, str]:
     """The id and the key that the command shows."""
     ended = custody(service, "create", "--name", name, *(word for scope in scopes for word in ("--scope", scope)))
     assert (ended.returncode, ended.stderr) == (0, ""), ended.stderr
@@ -52,52 +52,52 @@ def made(service: Service, *scopes: str, name: str = "a test") -> tuple[str, str
     return said["id"], said["key"]
 
 
-def called(service: Service, key: str, method: str, path: str, body: object = None) -> httpx.Response:
+def call(service: Service, key: str, method: str, path: str, body: object = None) -> httpx.Response:
     with Client(base_url=service.url, headers={"X-Service-Platform-Key": key}, timeout=30) as client:
         return client.request(method, path, json=body)
 
 
 def test_a_key_does_what_its_scopes_say_and_nothing_else(alone: Service) -> None:
-    _, key = made(alone, "platform:tenant:read")
+    _, key = make(alone, "platform:tenant:read")
 
-    reads = called(alone, key, "GET", "/platform/tenants")
-    writes = called(alone, key, "POST", "/platform/tenants", {"id": "scoped", "name": "x"})
+    reads = call(alone, key, "GET", "/platform/tenants")
+    writes = call(alone, key, "POST", "/platform/tenants", {"id": "scoped", "name": "x"})
 
     assert (reads.status_code, writes.status_code) == (200, 403)
     assert writes.json()["data"]["code"] == "missing_scope"
 
 
 def test_two_scopes_are_both_there(alone: Service) -> None:
-    _, key = made(alone, "platform:tenant:write", "platform:tenant:read", "platform:tenant:read")
+    _, key = make(alone, "platform:tenant:write", "platform:tenant:read", "platform:tenant:read")
 
-    assert called(alone, key, "POST", "/platform/tenants", {"id": "both", "name": "x"}).status_code == 201
-    assert called(alone, key, "GET", "/platform/tenants").status_code == 200
-    assert called(alone, key, "GET", "/platform/tenants/both/members").status_code == 403
+    assert call(alone, key, "POST", "/platform/tenants", {"id": "both", "name": "x"}).status_code == 201
+    assert call(alone, key, "GET", "/platform/tenants").status_code == 200
+    assert call(alone, key, "GET", "/platform/tenants/both/members").status_code == 403
 
 
 def test_the_signer_looks_at_scopes_itself(alone: Service) -> None:
-    _, key = made(alone, "platform:tenant:read")
+    _, key = make(alone, "platform:tenant:read")
 
-    with greeted(alone) as wire:
+    with greet(alone) as wire:
         outcome = wire.ask("CreateTenant", {"id": "x", "name": "x"}, {"kind": "platform_key", "value": key})
 
     assert (outcome["kind"], outcome["code"]) == ("Forbidden", "wrong_kind")
 
 
 def test_a_revoked_key_ends_at_once(alone: Service) -> None:
-    key_id, key = made(alone, "platform:tenant:read")
-    assert called(alone, key, "GET", "/platform/stats").status_code == 200
+    key_id, key = make(alone, "platform:tenant:read")
+    assert call(alone, key, "GET", "/platform/stats").status_code == 200
 
     ended = custody(alone, "revoke", key_id)
 
     assert (ended.returncode, key_id in ended.stdout) == (0, True)
-    assert called(alone, key, "GET", "/platform/stats").status_code == 401
+    assert call(alone, key, "GET", "/platform/stats").status_code == 401
     again = custody(alone, "revoke", key_id)
     assert (again.returncode, again.stdout) == (1, "")
 
 
 def test_the_list_says_what_there_is_but_no_key(alone: Service) -> None:
-    key_id, key = made(alone, "platform:gas-spend:read", name="Reports of the treasury")
+    key_id, key = make(alone, "platform:gas-spend:read", name="Reports of the treasury")
 
     listed = custody(alone, "list").stdout
 
@@ -136,10 +136,10 @@ def test_a_malformed_id_is_refused_with_where_ids_are(alone: Service, word: str)
 
 
 def test_only_the_unscoped_key_makes_ends_and_lists_keys(alone: Service) -> None:
-    key_id, key = made(alone, "platform:tenant:read", "platform:tenant:write")
+    key_id, key = make(alone, "platform:tenant:read", "platform:tenant:write")
     proof = {"kind": "platform_key", "value": key}
 
-    with greeted(alone, "operator") as wire:
+    with greet(alone, "operator") as wire:
         outcomes = [
             wire.ask("CreatePlatformKey", {"name": "x", "scopes": ["platform:tenant:read"]}, proof),
             wire.ask("RevokePlatformKey", {"key": key_id}, proof),
@@ -152,14 +152,14 @@ def test_only_the_unscoped_key_makes_ends_and_lists_keys(alone: Service) -> None
 def test_the_api_cannot_ask_for_keys(alone: Service) -> None:
     proof = {"kind": "platform_key", "value": alone.platform_key}
 
-    with greeted(alone, "api") as wire:
+    with greet(alone, "api") as wire:
         outcome = wire.ask("CreatePlatformKey", {"name": "x", "scopes": ["platform:tenant:read"]}, proof)
 
     assert outcome["code"] == "message_not_allowed"
 
 
 async def test_a_key_is_kept_only_as_its_hash_and_told_in_the_operators_log(alone: Service, apart: Database) -> None:
-    key_id, key = made(alone, "platform:user:read")
+    key_id, key = make(alone, "platform:user:read")
 
     connection = await asyncpg.connect(apart.owner_url)
     row = await connection.fetchrow("SELECT * FROM platform_keys WHERE id = $1", key_id)
@@ -173,20 +173,20 @@ async def test_a_key_is_kept_only_as_its_hash_and_told_in_the_operators_log(alon
 
 
 async def test_more_scopes_in_the_database_are_not_believed(alone: Service, apart: Database) -> None:
-    _, key = made(alone, "platform:tenant:read")
+    _, key = make(alone, "platform:tenant:read")
 
     connection = await asyncpg.connect(apart.owner_url)
     await connection.execute("UPDATE platform_keys SET scopes = NULL WHERE key_hash = $1", tokens.digest(key))
     await connection.close()
 
-    assert called(alone, key, "POST", "/platform/tenants", {"id": "forged", "name": "x"}).status_code == 401
+    assert call(alone, key, "POST", "/platform/tenants", {"id": "forged", "name": "x"}).status_code == 401
 
 
 def test_where_scopes_are_off_a_key_does_everything_but_make_keys(alone: Service) -> None:
-    _, key = made(alone, "platform:gas-spend:read")
+    _, key = make(alone, "platform:gas-spend:read")
     with partner_of(alone, SERVICE_SCOPED_PLATFORM_KEYS="false") as lax:
-        answer = called(lax, key, "POST", "/platform/tenants", {"id": "unscoped", "name": "x"})
-        with greeted(lax, "operator") as wire:
+        answer = call(lax, key, "POST", "/platform/tenants", {"id": "unscoped", "name": "x"})
+        with greet(lax, "operator") as wire:
             outcome = wire.ask("ListPlatformKeys", {}, {"kind": "platform_key", "value": key})
 
     assert answer.status_code == 201, answer.text

@@ -10,7 +10,7 @@ from custody.kit.poolers import Pooler
 from ops import doctor_database, places
 from ops.settings import MODULES, PROCESSES, load
 from tests.fixtures.callers import new_tenant
-from tests.fixtures.deployments import database_apart, deployed
+from tests.fixtures.deployments import database_apart, deploy
 from tests.fixtures.postgres import Database
 from tests.fixtures.server import Service
 from tests.outside.pgbouncer import KEEPS_STATEMENTS, running_pgbouncer, version
@@ -35,14 +35,14 @@ def test_a_process_behind_a_forgetful_pooler_refuses_with_the_cure(forgetful: Da
 
 async def test_poolers_are_told_apart(database: Database, forgetful: Database) -> None:
     with running_pgbouncer(database.urls, mode="session") as session:
-        found = [await poolers.found(urls["api"]) for urls in (database.urls, forgetful.urls, session)]
+        found = [await poolers.find_pooler(urls["api"]) for urls in (database.urls, forgetful.urls, session)]
 
     assert found == [Pooler.NONE, Pooler.FORGETFUL, Pooler.SESSION]
 
 
 async def test_a_forgetful_pooler_is_found_while_others_use_it(forgetful: Database) -> None:
     """Settings that others left on the server's connections do not hide it."""
-    assert [await poolers.found(forgetful.urls["api"]) for _ in range(20)] == [Pooler.FORGETFUL] * 20
+    assert [await poolers.find_pooler(forgetful.urls["api"]) for _ in range(20)] == [Pooler.FORGETFUL] * 20
 
 
 async def test_the_doctor_names_the_processes_and_the_cure(forgetful: Database) -> None:
@@ -61,7 +61,7 @@ def apart(postgres_home: places.Home, worker_id: str) -> Database:
 
 
 def _signs(database: Database) -> None:
-    with deployed(database) as service, new_tenant(service) as tenant:
+    with deploy(database) as service, new_tenant(service) as tenant:
         agent = tenant.agent()
         assert [agent.sign().status_code for _ in range(30)] == [200] * 30
 

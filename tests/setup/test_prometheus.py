@@ -6,7 +6,7 @@ import pytest
 
 from ops import places
 from tests.fixtures import metrics
-from tests.fixtures.deployments import database_apart, deployed
+from tests.fixtures.deployments import database_apart, deploy
 from tests.fixtures.eventually import eventually
 from tests.fixtures.server import Service, free_ports
 from tests.outside.prometheus_server import PrometheusServer, running_prometheus
@@ -20,11 +20,11 @@ DISK = {"CustodyDiskLow", "CustodyDiskFills"}
 
 
 @pytest.fixture
-def watched(postgres_home: places.Home, worker_id: str) -> Iterator[tuple[Service, PrometheusServer]]:
+def deployment_and_watcher(postgres_home: places.Home, worker_id: str) -> Iterator[tuple[Service, PrometheusServer]]:
     """A deployment with all its processes, and what watches it."""
     [port] = free_ports(1)
     database = database_apart(postgres_home, f"{worker_id}_watched")
-    with deployed(database, "signer", "identity", "api", "scheduler", "proxy") as service:
+    with deploy(database, "signer", "identity", "api", "scheduler", "proxy") as service:
         targets = {
             "custody-api": service.metrics_port,
             "custody-proxy": service.proxy_metrics_port,
@@ -38,8 +38,10 @@ def ringing(prometheus: PrometheusServer) -> set[tuple[str, str]]:
     return {(name, job) for name, job in prometheus.ringing() if name not in DISK}
 
 
-def test_killed_processes_ring_and_nothing_rings_before(watched: tuple[Service, PrometheusServer]) -> None:
-    service, prometheus = watched
+def test_killed_processes_ring_and_nothing_rings_before(
+    deployment_and_watcher: tuple[Service, PrometheusServer],
+) -> None:
+    service, prometheus = deployment_and_watcher
     names = {rule["alert"] for rule in metrics.rules()}
 
     eventually(prometheus.targets, dict.fromkeys(("custody-api", "custody-proxy", "custody-scheduler"), "up"), 60)

@@ -25,6 +25,7 @@ REPLACING = (
     "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH",
     "CLOUDSDK_CORE_CUSTOM_CA_CERTS_FILE",
     "NIX_SSL_CERT_FILE",
+    "npm_config_cafile",
 )
 
 

@@ -21,7 +21,7 @@ import pytest
 from ops import places
 from ops.demo import upstream
 from tests.fixtures.callers import Tenant, new_tenant
-from tests.fixtures.deployments import database_apart, deployed
+from tests.fixtures.deployments import database_apart, deploy
 from tests.fixtures.postgres import Database
 from tests.fixtures.server import Service
 from tests.outside.processes import PROJECT
@@ -35,14 +35,14 @@ CALLS = """
 import os, sys, urllib.request
 for name in ("NO_PROXY", "no_proxy"):
     del os.environ[name]
-print(urllib.request.urlopen(sys.argv[1], timeout=20).read().decode())
+print(urllib.request.urlopen(sys.argv[1], timeout=90).read().decode())
 """
 # It was told of the proxy, and calls it by name.
 CALLS_THE_PROXY = """
 import os, sys, urllib.request
 url = f"{os.environ['SERVICE_PROXY_URL']}/proxy/{sys.argv[1]}/v1/hello"
 asked = urllib.request.Request(url, headers={"Authorization": f"Bearer {os.environ['SERVICE_AGENT_TOKEN']}"})
-print(urllib.request.urlopen(asked, timeout=20).read().decode())
+print(urllib.request.urlopen(asked, timeout=90).read().decode())
 """
 VALUE = "sk-precious-0123456789"
 
@@ -78,7 +78,7 @@ def world(postgres_home: places.Home, worker_id: str) -> Iterator[World]:
     folder = Path(tempfile.mkdtemp(prefix="cr-"))
     (folder / "tmp").mkdir()
     database = database_apart(postgres_home, f"run_{worker_id}")
-    with _upstream() as called, _deployed(database, called, folder) as service, new_tenant(service) as tenant:
+    with _upstream() as called, _deploy(database, called, folder) as service, new_tenant(service) as tenant:
         places.write_private(folder / "tenant.key", tenant.key + "\n")
         tenant.agent(agent_id="buyer")
         secret = tenant.ok("POST", "/secrets", {"name": "key", "value": VALUE})
@@ -95,21 +95,21 @@ def _upstream() -> Iterator[upstream.Upstream]:
     thread = threading.Thread(target=loop.run_forever)
     thread.start()
     opened = upstream.running()
-    yield asyncio.run_coroutine_threadsafe(opened.__aenter__(), loop).result(10)
-    asyncio.run_coroutine_threadsafe(opened.__aexit__(None, None, None), loop).result(10)
+    yield asyncio.run_coroutine_threadsafe(opened.__aenter__(), loop).result(90)
+    asyncio.run_coroutine_threadsafe(opened.__aexit__(None, None, None), loop).result(90)
     loop.call_soon_threadsafe(loop.stop)
     thread.join()
     loop.close()
 
 
 @contextmanager
-def _deployed(database: Database, called: upstream.Upstream, folder: Path) -> Iterator[Service]:
+def _deploy(database: Database, called: upstream.Upstream, folder: Path) -> Iterator[Service]:
     (folder / "upstream.pem").write_text(called.certificate)
     allowed = {
         "SERVICE_PROXY_EXTRA_CA_FILE": str(folder / "upstream.pem"),
         "SERVICE_PROXY_ALLOW_PRIVATE_HOSTS": "localhost",
     }
-    with deployed(database, "signer", "identity", "api", "proxy", **allowed) as service:
+    with deploy(database, "signer", "identity", "api", "proxy", **allowed) as service:
         yield service
 
 

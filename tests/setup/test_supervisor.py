@@ -16,7 +16,7 @@ import pytest
 
 from ops import places
 from ops.runtime import PROJECT
-from tests.fixtures.server import free_ports
+from tests.fixtures.server import START_SECONDS, STOP_SECONDS, free_ports
 from tests.outside.proc import children
 
 pytestmark = pytest.mark.long
@@ -59,7 +59,7 @@ class Running:
     def stop(self, number: signal.Signals) -> int:
         """Send a signal and return the exit status."""
         self.process.send_signal(number)
-        return self.process.wait(20)
+        return self.process.wait(STOP_SECONDS)
 
 
 @pytest.fixture
@@ -69,15 +69,15 @@ def running(shared_folder: Path) -> Iterator[Running]:
     found = Running(shared_folder / "home", free_ports(len(PORTS)))
     yield found
     found.process.terminate()
-    found.process.communicate(timeout=20)
+    found.process.communicate(timeout=STOP_SECONDS)
 
 
 def eventually(running: Running) -> None:
-    """Return when the api answers again; fail after ten seconds."""
-    deadline = time.monotonic() + 10
+    """Return when the api answers again; fail when it takes too long."""
+    deadline = time.monotonic() + START_SECONDS
     while True:
         try:
-            urllib.request.urlopen(running.url, timeout=1).close()
+            urllib.request.urlopen(running.url, timeout=START_SECONDS).close()
             return
         except OSError:
             assert time.monotonic() < deadline
@@ -117,7 +117,7 @@ async def test_a_killed_database_comes_back(running: Running) -> None:
     os.kill(running.pids["postgres"], signal.SIGKILL)
     url = (running.home / "db" / "owner.url").read_text().strip()
 
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:
         try:
             connection = await asyncpg.connect(url)
@@ -152,7 +152,7 @@ def test_root_gives_each_process_its_own_uid(running: Running) -> None:
 
 @ON_LINUX
 def test_it_is_up_when_the_proxy_takes_connections(running: Running) -> None:
-    with socket.create_connection(("127.0.0.1", running.ports[1]), 1) as connection:
+    with socket.create_connection(("127.0.0.1", running.ports[1]), START_SECONDS) as connection:
         assert connection.recv(10) == b"only"
 
 
@@ -162,10 +162,10 @@ def test_several_proxies_share_the_port_and_stop_together(open_folder: Path) -> 
         open_folder.chmod(0o700)
     several = Running(open_folder / "home", free_ports(len(PORTS)), SERVICE_PROXY_WORKERS="2")
     answered = set()
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + START_SECONDS
 
     while answered != {b"0", b"1"} and time.monotonic() < deadline:
-        with socket.create_connection(("127.0.0.1", several.ports[1]), 1) as connection:
+        with socket.create_connection(("127.0.0.1", several.ports[1]), START_SECONDS) as connection:
             answered.add(connection.recv(10))
 
     assert several.stop(signal.SIGTERM) == 0

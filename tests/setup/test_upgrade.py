@@ -114,7 +114,7 @@ async def test_an_upgraded_database_equals_a_new_one(
 ) -> None:
     old, new = databases
     await migrate(old, postgres_home)
-    before = await filled(old)
+    before = await fill(old)
 
     assert await migrate(old, postgres_home, package=later, texts=texts_of_later()) == ["9999_later", FUNCTIONS]
     await migrate(new, postgres_home, package=later, texts=texts_of_later())
@@ -129,13 +129,29 @@ LATER_TABLES = (
     "sso_domains",
     "sso_memberships",
     "saml_configs",
+    "saml_keys",
     "oidc_providers",
     "provider_keys",
+    "notification_channels",
+    "notices",
     "invitations",
     "wallet_external_ids",
     "fee_paid",
     " i.id",
     "i.verified",
+    "spend_totals",
+    "policy_set",
+    "set_spend",
+    "set_totals",
+    "set_charge",
+    "recipient",
+    "release_at",
+    "release_look_at",
+    "breaker",
+    "sets_stamp",
+    "micro_usd",
+    "payment_routes",
+    "call_charges",
 )
 
 
@@ -206,7 +222,9 @@ async def test_a_function_of_an_older_version_goes_and_a_signature_changes_under
         "service_now": ("service_now()", "service_now(p_zone text DEFAULT 'UTC')"),
         "lock_agent": ("RETURNS void", "RETURNS integer"),
     }
-    texts = [replaced(text, *changed.get(text.name, ("", ""))) for text in read() if text.name != "usage_read"]
+    texts = [
+        with_part_replaced(text, *changed.get(text.name, ("", ""))) for text in read() if text.name != "usage_read"
+    ]
 
     assert await migrate(url, postgres_home, texts=texts) == [FUNCTIONS]
 
@@ -259,10 +277,10 @@ def texts_of_later() -> list[Text]:
         "-- Promises: Greets.\n-- Runs as: caller\n-- Execute: api\n\n"
         "CREATE FUNCTION welcome() RETURNS text\nLANGUAGE sql AS $$\n  SELECT 'welcome'\n$$;\n"
     )
-    return [*(replaced(text, *changed.get(text.name, ("", ""))) for text in texts), parse("welcome", new)]
+    return [*(with_part_replaced(text, *changed.get(text.name, ("", ""))) for text in texts), parse("welcome", new)]
 
 
-def replaced(text: Text, old: str, new: str) -> Text:
+def with_part_replaced(text: Text, old: str, new: str) -> Text:
     """The text with a part of it changed."""
     if not old:
         return text
@@ -270,7 +288,7 @@ def replaced(text: Text, old: str, new: str) -> Text:
     return parse(text.name, text.file.replace(old, new))
 
 
-async def filled(url: str) -> dict[str, list[str]]:
+async def fill(url: str) -> dict[str, list[str]]:
     """A database with rows in it, and those rows."""
     owner = await asyncpg.connect(url)
     await owner.execute("""

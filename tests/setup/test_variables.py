@@ -37,7 +37,9 @@ from ops.settings import load
         ("SERVICE_RPC_URL_1", "http://localhost:0"),
         ("SERVICE_PUBLIC_URL", "https://user:pw@custody.example.com"),
         ("SERVICE_PUBLIC_URL", "https://custody.example.com:99999"),
-        ("SERVICE_PROXY_ALLOW_PRIVATE_HOSTS", "10.0.0.1"),
+        ("SERVICE_PROXY_ALLOW_PRIVATE_HOSTS", "10.0.0.1/8"),
+        ("SERVICE_PROXY_ALLOW_PRIVATE_HOSTS", "10.0.0.300"),
+        ("SERVICE_PROXY_ALLOW_PRIVATE_HOSTS", "a b"),
         ("SERVICE_PROXY_EXTRA_CA_FILE", "/nowhere/ca.pem"),
         ("SERVICE_PROXY_CA_FILE", "/nowhere/at/all/ca.pem"),
         ("SERVICE_PROXY_CONNECT_SECONDS", "0"),
@@ -76,7 +78,7 @@ def test_the_variables_of_proxy_and_client_have_an_effect() -> None:
         "SERVICE_PROXY_WORKERS": "2",
         "SERVICE_PROXY_ALIASES": "up=up.example.com, other=up.example.com:8443",
         "SERVICE_PROXY_MAX_BODY_BYTES": "0",
-        "SERVICE_PROXY_ALLOW_PRIVATE_HOSTS": "*.internal.example.com, localhost:8443",
+        "SERVICE_PROXY_ALLOW_PRIVATE_HOSTS": "*.internal.example.com, localhost:8443, 10.0.0.0/8, [fd00::5]:8443",
         "SERVICE_PROXY_CONNECT_SECONDS": "1",
         "SERVICE_PROXY_HEADER_SECONDS": "1",
         "SERVICE_PROXY_IDLE_SECONDS": "1",
@@ -87,6 +89,10 @@ def test_the_variables_of_proxy_and_client_have_an_effect() -> None:
         "SERVICE_PROXY_URL": "http://proxy.example.com:8080",
         "SERVICE_AGENT_ID": "a",
         "SERVICE_AGENT_TOKEN": "t",
+        "SERVICE_AGENT_TOKEN_FILE": "agent.token",
+        "SERVICE_MCP_PORT": "8090",
+        "SERVICE_MCP_HOST": "0.0.0.0",
+        "SERVICE_MCP_ALLOWED_HOSTS": "tools.example.com",
     }
 
     assert variables.check(given) == []

@@ -24,7 +24,7 @@ def tree(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def asked(tree: Path) -> str:
+def ask(tree: Path) -> str:
     return subprocess.run(
         [sys.executable, "-S", "-c", ASK], cwd=tree, capture_output=True, text=True, timeout=60, check=True
     ).stdout.strip()
@@ -45,7 +45,7 @@ def test_the_command_names_version_and_commit() -> None:
 
 
 def test_copied_files_have_no_commit(tree: Path) -> None:
-    assert asked(tree) == "unknown"
+    assert ask(tree) == "unknown"
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_a_checkout_says_its_commit(tree: Path, files: dict[str, str]) -> None:
         (tree / ".git" / name).parent.mkdir(parents=True, exist_ok=True)
         (tree / ".git" / name).write_text(f"{content}\n")
 
-    assert asked(tree) == COMMIT
+    assert ask(tree) == COMMIT
 
 
 def test_a_worktree_says_its_own_commit(tree: Path) -> None:
@@ -77,7 +77,7 @@ def test_a_worktree_says_its_own_commit(tree: Path) -> None:
     (tree / "repository/refs/heads").mkdir(parents=True)
     (tree / "repository/refs/heads/here").write_text(f"{COMMIT}\n")
 
-    assert asked(tree) == COMMIT
+    assert ask(tree) == COMMIT
 
 
 def test_a_built_in_commit_goes_before_the_checkout(tree: Path) -> None:
@@ -85,10 +85,10 @@ def test_a_built_in_commit_goes_before_the_checkout(tree: Path) -> None:
     (tree / ".git/HEAD").write_text(f"{OTHER}\n")
     (tree / "custody/commit").write_text(f"{COMMIT}\n")
 
-    assert asked(tree) == COMMIT
+    assert ask(tree) == COMMIT
 
 
 def test_something_else_is_no_commit(tree: Path) -> None:
     (tree / "custody/commit").write_text("<script>\n")
 
-    assert asked(tree) == "unknown"
+    assert ask(tree) == "unknown"

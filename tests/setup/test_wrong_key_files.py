@@ -10,6 +10,7 @@ import pytest
 
 from tests.fixtures.brought_up import brought_up, custody, ports
 from tests.fixtures.eventually import eventually
+from tests.fixtures.server import START_SECONDS
 from tests.outside import loopback
 
 pytestmark = pytest.mark.long
@@ -50,13 +51,13 @@ WRONG: dict[str, tuple[str, str, Callable[[Path], None], str]] = {
 
 
 @pytest.mark.parametrize("wrong", WRONG)
-def test_a_start_ends_with_one_sentence(made: Path, wrong: str) -> None:
+def test_a_start_ends_with_one_sentence(used_home: Path, wrong: str) -> None:
     process, name, spoil, said = WRONG[wrong]
-    file = made / name
+    file = used_home / name
     good, mode = file.read_bytes(), file.stat().st_mode
     spoil(file.resolve())
 
-    ended = custody(made, "up", "--no-demo", **ports())
+    ended = custody(used_home, "up", "--no-demo", **ports())
 
     file.write_bytes(good)
     file.resolve().chmod(mode & 0o777)
@@ -70,7 +71,7 @@ def test_a_start_ends_with_one_sentence(made: Path, wrong: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def made(shared_folder: Path) -> Path:
+def used_home(shared_folder: Path) -> Path:
     """A state folder that was in use, and is not."""
     with brought_up(shared_folder / "home") as up:
         return up.home
@@ -82,20 +83,20 @@ def test_a_signer_that_ends_over_its_key_comes_back_when_it_is_mended_and_the_ot
         good, first = key.read_bytes(), up.pid_of("signer")
         # The control: over anything else it is started again.
         os.kill(first, signal.SIGKILL)
-        eventually(lambda: up.pid_of("signer") not in (0, first) and _ready(up.url) == 200, seconds=60)
+        eventually(lambda: up.pid_of("signer") not in (0, first) and _ready(up.url) == 200, seconds=START_SECONDS)
         no_key(key)
         os.kill(up.pid_of("signer"), signal.SIGKILL)
 
-        eventually(lambda: "Mend that: it is tried again every 30 s." in up.said(), seconds=60)
+        eventually(lambda: "Mend that: it is tried again every 30 s." in up.output(), seconds=START_SECONDS)
 
-        assert up.said().count("is not a master key file") == 1
-        assert up.said().count("signer ended") == 2
+        assert up.output().count("is not a master key file") == 1
+        assert up.output().count("signer ended") == 2
         assert up.pid_of("signer") == 0
         assert loopback.get(f"{up.url}/health").status_code == 200
         assert _ready(up.url) == 503
         key.write_bytes(good)
-        eventually(lambda: up.pid_of("signer") != 0 and _ready(up.url) == 200, seconds=90)
-        assert up.said().count("is not a master key file") == 1
+        eventually(lambda: up.pid_of("signer") != 0 and _ready(up.url) == 200, seconds=START_SECONDS)
+        assert up.output().count("is not a master key file") == 1
 
 
 def _ready(url: str) -> int:

@@ -15,6 +15,7 @@ from ops.variable_kinds import Kind
 from proxy_addon.settings import read as read_proxy
 from scheduler.settings import read as read_scheduler
 from signer.settings import read as read_signer
+from tests.fixtures.each import each
 
 READERS: dict[str, Callable[[dict[str, str]], object]] = {
     "api": read_api,
@@ -28,6 +29,7 @@ GIVEN = {f"SERVICE_DATABASE_URL_{name.upper()}": address for name, address in AD
 # Of these any text may be right: what others gave the operator, or a client's own.
 ANY = {
     *("SERVICE_SESSION", "SERVICE_KEY", "SERVICE_KEY_FILE", "SERVICE_AGENT_ID", "SERVICE_AGENT_TOKEN"),
+    *("SERVICE_AGENT_TOKEN_FILE", "SERVICE_MCP_PORT", "SERVICE_MCP_HOST", "SERVICE_MCP_ALLOWED_HOSTS"),
     *(name for pair in variables.PAIRS for name in pair),
 }
 CHECKED = [*sorted(variables.NAMES - ANY), "SERVICE_RPC_URL_1"]
@@ -59,6 +61,7 @@ WRONG: dict[str, Callable[[Kind], list[str]]] = {
     "server": lambda kind: servers(*kind.words),
     "node": lambda _: servers("https"),
     "public url": lambda _: [*servers("https"), "http://custody.example.com", "https://u:p@custody.example.com"],
+    "prices url": lambda _: [*servers("https"), "http://prices.example.com", "https://u:p@prices.example.com"],
     "database": lambda _: [*servers(), "postgresql://u:p/w@h/db", "postgresql://u:p@h/d?sslmode=no", "mysql://h/db"],
     "counts": lambda _: servers("redis", "valkeys"),
     "host": lambda _: ["0.0.0.0:1", "[::1]", "http://localhost", "a b", "1.2.3", "300.0.0.1", "-a", "a/b", "a_b"],
@@ -72,21 +75,21 @@ WRONG: dict[str, Callable[[Kind], list[str]]] = {
     "uids": lambda _: ["64715", "65530", "2147483640", "990", "0", "-10", "6471.0", "many"],
     "peers": lambda _: ["api", "api:x", "api:-1", "api:1;scheduler:2", "api:\u00b2"],
     "aliases": lambda _: ["up", "Foo=api.example.com", "up=https://api.example.com", "health=a.b"],
-    "hosts": lambda _: ["10.0.0.1", "https://a.example.com", "a..b"],
+    "hosts": lambda _: ["10.0.0.1/40", "10.0.0.1/8", "https://a.example.com", "a..b"],
     "networks": lambda _: ["nonsense", "10.0.0.1/8", "10.0.0.0/33", "10.0.0.0/8;::1"],
     "name server": lambda _: ["nonsense", "dns.example.com", "10.0.0.2:0", "fd00::2", "10.0.0.2/x"],
     "redirects": lambda _: [*NO_ADDRESS, "https://a.example.com#part"],
     "chain": lambda _: ["0", "7", "mainnet", "-1", "1.0", "\u00b2"],
 }
 # A wrong one is never repeated, for it may hold a password.
-SECRETIVE = {"url", "server", "node", "public url", "database", "counts"}
+SECRETIVE = {"url", "server", "node", "public url", "prices url", "database", "counts"}
 
 
 def kind_of(name: str) -> Kind:
     return variables.KNOWN.get(name, NODE)
 
 
-@pytest.mark.parametrize("name", CHECKED)
+@each("name", CHECKED)
 def test_a_wrong_value_stops_the_start_with_its_name(name: str) -> None:
     kind = kind_of(name)
     for value in WRONG[kind.name](kind):
@@ -98,7 +101,7 @@ def test_a_wrong_value_stops_the_start_with_its_name(name: str) -> None:
         assert kind.name not in SECRETIVE or len(value) < 12 or value not in str(refused.value)
 
 
-def tried(kind: Kind) -> list[str]:
+def values_to_try(kind: Kind) -> list[str]:
     """Right values, the edges of every number, and wrong ones, for whatever the check lets pass of them."""
     edges = [kind.low, kind.high, 0, 1, 64, 65, 1023, 1024, 65_535, 65_536, 10**9, 10**9 + 1, 2**31 - 1, 2**31, HIGHEST]
     right = [
@@ -116,10 +119,10 @@ def tried(kind: Kind) -> list[str]:
     return [*map(str, edges), *right, *kind.words, *wrong, "\u0663", " 1 ", "a,b", "\U0001f511"]
 
 
-@pytest.mark.parametrize("name", [*sorted(variables.NAMES), "SERVICE_RPC_URL_1", "SERVICE_TENANT_OIDC_SECRET_A"])
+@each("name", [*sorted(variables.NAMES), "SERVICE_RPC_URL_1", "SERVICE_TENANT_OIDC_SECRET_A"])
 def test_no_process_is_stopped_by_what_passes(name: str) -> None:
     passed = 0
-    for value in tried(kind_of(name)):
+    for value in values_to_try(kind_of(name)):
         # An empty one is unset: for an address that means the file in the state folder.
         environment = GIVEN | ({name: value} if value.strip() or name not in GIVEN else {})
         try:
@@ -141,7 +144,7 @@ def test_every_kind_has_wrong_values() -> None:
     assert used | {"node"} == set(WRONG)
 
 
-@pytest.mark.parametrize("pair", variables.PAIRS)
+@each("pair", (*variables.PAIRS, variables.PRICES_PAIR))
 def test_half_of_a_pair_is_said(pair: tuple[str, str]) -> None:
     for one, other in (pair, pair[::-1]):
         [sentence] = variables.halves({one: "x", other: " "})

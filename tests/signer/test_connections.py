@@ -21,9 +21,9 @@ from custody.protocol.identity.credentials import RevokePlatformKey
 from custody.protocol.signer.agents import DeleteAgent
 from custody.worker.server import MAX_HELLO
 from ops import places
-from tests.fixtures.deployments import database_apart, deployed
+from tests.fixtures.deployments import database_apart, deploy
 from tests.fixtures.server import Service
-from tests.fixtures.signer_socket import connected, greeted
+from tests.fixtures.signer_socket import connect, greet
 
 # The worker's own time for a greeting.
 HELLO_SECONDS = 5
@@ -46,7 +46,7 @@ async def test_a_request_given_up_while_it_connects_leaves_no_connection(socket_
 
     asking.cancel()
 
-    await asyncio.wait_for(ended.wait(), 10)
+    await asyncio.wait_for(ended.wait(), 60)
     with pytest.raises(asyncio.CancelledError):
         await asking
     server.close()
@@ -86,7 +86,7 @@ def test_a_user_that_no_process_has_is_turned_away_unread(postgres_home: places.
     if os.getuid() != 0:
         pytest.skip("only root can become another user")
     database = database_apart(postgres_home, f"strangers_{worker_id}")
-    with deployed(database, SERVICE_PEER_UIDS="proxy:64714,scheduler:64713") as service:
+    with deploy(database, SERVICE_PEER_UIDS="proxy:64714,scheduler:64713") as service:
         for folder in (service.home, service.home / "run", service.home / "run-identity"):
             folder.chmod(0o755)
         for path in (service.socket, service.home / "run-identity" / "identity.sock"):
@@ -97,11 +97,11 @@ def test_a_user_that_no_process_has_is_turned_away_unread(postgres_home: places.
 
 
 def test_a_greeting_is_small(service: Service) -> None:
-    with connected(service) as wire:
+    with connect(service) as wire:
         wire.sendall((MAX_HELLO + 1).to_bytes(4, "big"))
         # Its end comes with the length, and nobody waits for so many bytes.
         assert wire.recv(1) == b""
-    with greeted(service):
+    with greet(service):
         pass
 
 

@@ -20,11 +20,11 @@ class Hours:
         await asyncio.sleep(0)
 
     def work(self, seconds: float) -> Callable[[], None]:
-        def done() -> None:
+        def do() -> None:
             self.now += seconds
             self.spent += seconds
 
-        return done
+        return do
 
 
 @pytest.fixture
@@ -67,12 +67,12 @@ async def test_others_do_not_wait_nor_does_who_reads_little(hours: Hours, thrott
 
 
 async def test_refused_messages_count_as_well(hours: Hours, throttle: CpuThrottle) -> None:
-    def refused() -> None:
+    def refuse() -> None:
         hours.work(1)()
         raise ValueError
 
     with pytest.raises(ValueError):
-        await throttle.run("tenant", "agent", refused)
+        await throttle.run("tenant", "agent", refuse)
     await throttle.run("tenant", "agent", hours.work(0))
 
     assert hours.now == pytest.approx(1 / AGENT_SHARE + 1 - BURST_SECONDS - 0, rel=0.15)

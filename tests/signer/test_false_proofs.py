@@ -13,13 +13,13 @@ from typing import Any, Literal, Union, get_args, get_origin
 import msgspec
 import pytest
 
+from tests.fixtures.app_clients import app_client_of
 from tests.fixtures.callers import Agent, Tenant, new_tenant, rule
 from tests.fixtures.commands import COMMANDS
 from tests.fixtures.people import Person, member
 from tests.fixtures.server import Service
-from tests.fixtures.signer_socket import Wire, greeted
+from tests.fixtures.signer_socket import Wire, greet
 from tests.fixtures.tenant_rows import Rows
-from tests.table.journeys import app_client_of
 
 PROVEN = {
     name: (command, declared)
@@ -82,14 +82,14 @@ def cast(service: Service) -> Iterator[Cast]:
 @pytest.fixture
 def wire(cast: Cast) -> Iterator[Wire]:
     """The api's connection to the signer."""
-    with greeted(cast.service) as connection:
+    with greet(cast.service) as connection:
         yield connection
 
 
 @pytest.fixture
 def console_wire(cast: Cast) -> Iterator[Wire]:
     """The operator's."""
-    with greeted(cast.service, "operator") as connection:
+    with greet(cast.service, "operator") as connection:
         yield connection
 
 
@@ -97,7 +97,7 @@ def _bearer(client: Any) -> str:
     return str(client.headers["Authorization"]).split()[1]
 
 
-def filled(cast: Cast, message: Any) -> dict[str, Any]:
+def least_body(cast: Cast, message: Any) -> dict[str, Any]:
     """The least that a message takes, with the victim's ids wherever one fits."""
     ids = {
         "agent": cast.agent.id,
@@ -146,6 +146,7 @@ def _fitting(cast: Cast, wanted: Any, first: Any) -> Any:
         "123456",
         {"to": "0x" + "11" * 20, "value": "1"},
         {"calls": [{"to": "0x" + "11" * 20, "value": "1"}]},
+        {"bitcoin": "1"},
     )
     options = get_args(wanted) if get_origin(wanted) in {Union, UnionType} else (wanted,)
     literals = get_args(wanted) if get_origin(wanted) is Literal else ()
@@ -165,7 +166,7 @@ def _fitting(cast: Cast, wanted: Any, first: Any) -> Any:
 async def test_no_false_proof_moves_anything(cast: Cast, wire: Wire, console_wire: Wire, rows: Rows, name: str) -> None:
     message, declared = PROVEN[name]
     connection = wire if "api" in declared.senders else console_wire
-    body = filled(cast, message)
+    body = least_body(cast, message)
     before = await rows.of(cast.victim.id)
 
     refused = {what: connection.ask(name, body, proof) for what, proof in cast.false()}

@@ -6,12 +6,12 @@ from contextlib import closing
 import asyncpg
 import pytest
 
+from tests.fixtures.app_clients import app_client_of
 from tests.fixtures.callers import Client, Tenant
 from tests.fixtures.eventually import eventually
 from tests.fixtures.people import member
 from tests.fixtures.server import Service
-from tests.fixtures.signer_socket import ask_as_tenant, greeted
-from tests.table.journeys import app_client_of
+from tests.fixtures.signer_socket import ask_as_tenant, greet
 
 PLANTED = "planted-by-somebody-who-writes-the-database"
 ABSENT = "00000000-0000-0000-0000-000000000000"
@@ -20,7 +20,7 @@ HASH = hashlib.sha256(PLANTED.encode()).digest()
 
 def questions(service: Service) -> int:
     """Count how often the api has asked the signer about a credential."""
-    with greeted(service) as wire:
+    with greet(service) as wire:
         return int(wire.ask("Status")["data"]["counters"].get("Vouch", 0))
 
 

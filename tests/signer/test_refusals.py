@@ -17,7 +17,7 @@ from custody.protocol.signer.policies import CreateAgents, ReplacePolicies
 from tests.fixtures.callers import Tenant, rule
 from tests.fixtures.postgres import Database
 from tests.fixtures.server import Service
-from tests.fixtures.signer_socket import connected
+from tests.fixtures.signer_socket import connect
 
 
 async def test_a_queued_order_names_its_chain_so_that_a_later_default_cannot_move_it(
@@ -78,7 +78,7 @@ async def test_hours_are_cut_in_utc_whatever_zone_the_database_has(elsewhere: Da
 
 
 def test_a_connection_that_does_not_identify_itself_is_closed(service: Service) -> None:
-    with connected(service) as mute, connected(service, "reveal") as other, connected(service) as slow:
+    with connect(service) as mute, connect(service, "reveal") as other, connect(service) as slow:
         slow.sendall((40).to_bytes(4, "big") + b"half")
 
         assert [wire.recv(1) for wire in (mute, other, slow)] == [b""] * 3

@@ -8,7 +8,7 @@ import pytest
 from custody.worker import peers
 from ops import places
 from tests.fixtures.callers import new_tenant
-from tests.fixtures.deployments import database_apart, deployed, owner_of
+from tests.fixtures.deployments import database_apart, deploy, owner_of
 from tests.fixtures.eventually import soon
 from tests.fixtures.safes import FORMAT, HOST, NOBODY, VALUE, Safe, ahead, code_of, tamper, token_of
 from tests.fixtures.server import Service
@@ -17,7 +17,7 @@ from tests.fixtures.server import Service
 @pytest.fixture(scope="module")
 def apart(postgres_home: places.Home, worker_id: str) -> Iterator[Service]:
     """A deployment whose rows this file may spoil."""
-    with deployed(database_apart(postgres_home, f"{worker_id}_reveal")) as service:
+    with deploy(database_apart(postgres_home, f"{worker_id}_reveal")) as service:
         yield service
 
 
@@ -64,20 +64,20 @@ def test_a_tenants_key_and_a_broken_token_reveal_nothing(safe: Safe) -> None:
 
 
 async def test_an_expired_token_reveals_nothing(safe: Safe) -> None:
-    token = safe.done("MintAgentToken", agent=safe.agent.id, ttl_seconds=1, expires_in="1s")["token"]
+    token = safe.do("MintAgentToken", agent=safe.agent.id, ttl_seconds=1, expires_in="1s")["token"]
 
     assert await soon(lambda: code_of(safe.reveal(token=token)), ("BadProof", "bad_token"))
     assert safe.reveal()["type"] == "Revealed"
 
 
 def test_a_revoked_token_reveals_nothing(safe: Safe) -> None:
-    safe.done("RevokeAgentTokens", agent=safe.agent.id)
+    safe.do("RevokeAgentTokens", agent=safe.agent.id)
 
     assert code_of(safe.reveal()) == ("BadProof", "token_revoked")
 
 
 def test_a_token_of_a_deleted_or_recreated_agent_reveals_nothing(safe: Safe) -> None:
-    safe.done("DeleteAgent", agent=safe.agent.id)
+    safe.do("DeleteAgent", agent=safe.agent.id)
     deleted = safe.reveal()
     anew = safe.tenant.agent(agent_id=safe.agent.id)
 
@@ -184,7 +184,7 @@ async def test_a_version_put_back_or_a_deletion_undone_reveals_nothing(apart: Se
         safe.rotate("second")
         await owner.execute("UPDATE sealed SET blob = $2 WHERE owner = $1", safe.secret, first)
         put_back = safe.reveal()
-        safe.done("DeleteSecret", secret=safe.secret)
+        safe.do("DeleteSecret", secret=safe.secret)
         await owner.execute("UPDATE secrets SET deleted_at = NULL WHERE id = $1", safe.secret)
 
     assert code_of(put_back) == ("Unavailable", "sealed_value_tampered")
@@ -192,7 +192,7 @@ async def test_a_version_put_back_or_a_deletion_undone_reveals_nothing(apart: Se
 
 
 async def test_a_route_that_was_disabled_cannot_be_enabled_behind_the_signers_back(apart: Service, safe: Safe) -> None:
-    safe.done("ChangeCredentialRoute", route=safe.route, changes={"enabled": False})
+    safe.do("ChangeCredentialRoute", route=safe.route, changes={"enabled": False})
     statement = "UPDATE credential_routes SET fields = replace(fields, 'false', 'true') WHERE id = {route}::uuid"
     await tamper(apart, statement, route=safe.route)
 
@@ -210,7 +210,7 @@ async def test_changing_a_route_that_was_tampered_with_does_not_make_it_good(
     assert code_of(outcome) == ("Unavailable", "sealed_value_tampered")
     assert code_of(safe.reveal()) == ("Unavailable", "sealed_value_tampered")
     # The way out.
-    assert safe.done("DeleteCredentialRoute", route=safe.route) == {"deleted": safe.route}
+    assert safe.do("DeleteCredentialRoute", route=safe.route) == {"deleted": safe.route}
 
 
 async def test_a_route_copied_to_another_tenant_reveals_nothing(apart: Service, safe: Safe, foreign: Safe) -> None:

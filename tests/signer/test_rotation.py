@@ -16,12 +16,12 @@ from custody.protocol.frames import VERSION
 from ops import places
 from signer.rotation.registry import KINDS
 from tests.fixtures.callers import Tenant, new_tenant, rule
-from tests.fixtures.deployments import database_apart, deployed, owner_of
+from tests.fixtures.deployments import database_apart, deploy, owner_of
 from tests.fixtures.eventually import soon
 from tests.fixtures.keepsakes import Keepsakes, custody, keepsakes, made_by
 from tests.fixtures.safes import tamper
 from tests.fixtures.server import Service
-from tests.fixtures.signer_socket import greeted
+from tests.fixtures.signer_socket import greet
 
 pytestmark = pytest.mark.long
 
@@ -29,27 +29,30 @@ pytestmark = pytest.mark.long
 @pytest.fixture(scope="module")
 def apart(postgres_home: places.Home, worker_id: str) -> Iterator[Service]:
     """A deployment whose key this file may rotate."""
-    with deployed(database_apart(postgres_home, f"{worker_id}_rotation")) as service:
+    with deploy(database_apart(postgres_home, f"{worker_id}_rotation")) as service:
         yield service
 
 
 @pytest.fixture(scope="module")
-def copied(apart: Service, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def other_key_file(apart: Service, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The master key file of another host."""
-    return written(tmp_path_factory.mktemp("elsewhere"), (apart.home / "master.key").read_text())
+    return write_key(tmp_path_factory.mktemp("elsewhere"), (apart.home / "master.key").read_text())
 
 
 @pytest.fixture(scope="module")
-def elsewhere(apart: Service, copied: Path) -> Iterator[Service]:
+def elsewhere(apart: Service, other_key_file: Path) -> Iterator[Service]:
     """A signer and an api of that host, on the same database."""
-    keys = {"SERVICE_MASTER_KEY_FILE": str(copied), "SERVICE_PLATFORM_KEY_FILE": str(apart.home / "platform.key")}
-    with deployed(apart.database, **keys) as other:
+    keys = {
+        "SERVICE_MASTER_KEY_FILE": str(other_key_file),
+        "SERVICE_PLATFORM_KEY_FILE": str(apart.home / "platform.key"),
+    }
+    with deploy(apart.database, **keys) as other:
         (other.home / "platform.key").symlink_to(apart.home / "platform.key")
         yield other
 
 
 @pytest.fixture
-def kept(apart: Service) -> Iterator[Keepsakes]:
+def one_of_each(apart: Service) -> Iterator[Keepsakes]:
     """One of everything that is sealed."""
     with keepsakes(apart) as found:
         yield found
@@ -62,7 +65,7 @@ def tenant(apart: Service) -> Iterator[Tenant]:
         yield found
 
 
-async def test_everything_is_resealed_and_still_valid(apart: Service, kept: Keepsakes) -> None:
+async def test_everything_is_resealed_and_still_valid(apart: Service, one_of_each: Keepsakes) -> None:
     before = versions_in(apart)
     assert {kind.table for kind in KINDS if not await made_by(apart, kind.table)} == set()
 
@@ -72,13 +75,13 @@ async def test_everything_is_resealed_and_still_valid(apart: Service, kept: Keep
     assert (ended.returncode, ended.stderr) == (0, "")
     assert versions_in(apart) == [*before, newest]
     assert {kind.table: set(await made_by(apart, kind.table)) for kind in KINDS} == {k.table: {newest} for k in KINDS}
-    kept.all_count()
+    one_of_each.all_count()
     restart(apart)
-    kept.all_count()
+    one_of_each.all_count()
 
 
 def test_the_file_stays_the_signers_alone_and_the_status_says_what_seals(apart: Service, tenant: Tenant) -> None:
-    rotated(apart)
+    rotate(apart)
     file = apart.home / "master.key"
 
     said = custody(apart, "keys", "status")
@@ -116,8 +119,8 @@ async def test_a_tampered_row_is_not_resealed(apart: Service, tenant: Tenant) ->
     tenant.ok("DELETE", f"/agents/{bad.id}")
 
 
-async def test_an_old_version_goes_only_when_nothing_uses_it(apart: Service, kept: Keepsakes) -> None:
-    rotated(apart)
+async def test_an_old_version_goes_only_when_nothing_uses_it(apart: Service, one_of_each: Keepsakes) -> None:
+    rotate(apart)
     newest = max(versions_in(apart))
     young = custody(apart, "keys", "rotate", "--retire")
     await settle(apart)
@@ -131,13 +134,13 @@ async def test_an_old_version_goes_only_when_nothing_uses_it(apart: Service, kep
     assert "recovery codes" in in_use.stderr
     assert len(still) > 1
     assert (ended.returncode, versions_in(apart)) == (0, [newest]), ended.stderr
-    assert kept.owner.refresh().status_code == 401
-    assert kept.agent.sign(value=1).status_code == 200
+    assert one_of_each.owner.refresh().status_code == 401
+    assert one_of_each.agent.sign(value=1).status_code == 200
     restart(apart)
-    assert kept.agent.sign(value=1).status_code == 200
+    assert one_of_each.agent.sign(value=1).status_code == 200
     async with owner_of(apart.database) as owner:
         with pytest.raises(Exception, match="retired"):
-            await owner.execute("UPDATE sealed SET blob = set_byte(blob, 4, 1) WHERE owner = $1", kept.agent.id)
+            await owner.execute("UPDATE sealed SET blob = set_byte(blob, 4, 1) WHERE owner = $1", one_of_each.agent.id)
 
 
 def test_signing_and_changing_continue_during_a_rotation(apart: Service, tenant: Tenant) -> None:
@@ -162,7 +165,7 @@ def test_signing_and_changing_continue_during_a_rotation(apart: Service, tenant:
 
     assert ended.returncode == 0, ended.stderr
     assert set(said) == {200}
-    assert verified(apart) == 0
+    assert verify(apart) == 0
 
 
 def test_killed_in_the_middle_it_goes_on_and_loses_nothing(apart: Service, tenant: Tenant) -> None:
@@ -175,35 +178,37 @@ def test_killed_in_the_middle_it_goes_on_and_loses_nothing(apart: Service, tenan
     killed_after(apart, 1)
     ended = custody(apart, "keys", "rotate")
 
-    assert (ended.returncode, verified(apart)) == (0, 0), ended.stderr
+    assert (ended.returncode, verify(apart)) == (0, 0), ended.stderr
     assert versions_in(apart) == before
     assert last.sign().status_code == 200
 
 
 async def test_another_host_without_the_version_refuses_until_it_has_it(
-    apart: Service, elsewhere: Service, copied: Path
+    apart: Service, elsewhere: Service, other_key_file: Path
 ) -> None:
     with new_tenant(elsewhere) as tenant:
         agent = tenant.agent()
-        rotated(apart)
+        rotate(apart)
 
         # Every two seconds a signer looks which versions there are; until then this one's answer is no clearer.
         missing = await soon(lambda: code_of(agent.sign()), "key_version_missing")
         told = elsewhere.logs()
-        copied.write_text((apart.home / "master.key").read_text())
+        other_key_file.write_text((apart.home / "master.key").read_text())
 
         assert missing
         assert "lacks a version" in told
         assert agent.sign().status_code == 200
 
 
-def test_a_version_that_was_copied_first_is_never_missed(apart: Service, elsewhere: Service, copied: Path) -> None:
+def test_a_version_that_was_copied_first_is_never_missed(
+    apart: Service, elsewhere: Service, other_key_file: Path
+) -> None:
     with new_tenant(elsewhere) as tenant:
         agent = tenant.agent()
         prepared = custody(apart, "keys", "rotate", "--prepare")
-        copied.write_text((apart.home / "master.key").read_text())
+        other_key_file.write_text((apart.home / "master.key").read_text())
         before = agent.sign()
-        rotated(apart)
+        rotate(apart)
         after = agent.sign()
 
     assert (prepared.returncode, "seals nothing yet" in prepared.stdout) == (0, True)
@@ -212,9 +217,9 @@ def test_a_version_that_was_copied_first_is_never_missed(apart: Service, elsewhe
 
 @pytest.mark.parametrize("act", ["begin", "retire", "status"])
 def test_only_the_operator_rotates(apart: Service, tenant: Tenant, act: str) -> None:
-    with greeted(apart, "api") as wire:
+    with greet(apart, "api") as wire:
         as_api = wire.ask("RotateKeys", {"act": act}, {"kind": "platform_key", "value": apart.platform_key})
-    with greeted(apart, "operator") as wire:
+    with greet(apart, "operator") as wire:
         as_tenant = wire.ask("RotateKeys", {"act": act}, {"kind": "tenant_key", "value": tenant.key})
         as_nobody = wire.ask("RotateKeys", {"act": act})
 
@@ -223,10 +228,10 @@ def test_only_the_operator_rotates(apart: Service, tenant: Tenant, act: str) -> 
 
 
 def test_a_file_that_lacks_a_version_is_refused(apart: Service, tmp_path: Path) -> None:
-    rotated(apart)
+    rotate(apart)
     text = (apart.home / "master.key").read_text()
     newest = max(versions_in(apart))
-    lacking = written(tmp_path, "".join(line for line in text.splitlines(True) if not line.startswith(f"{newest} ")))
+    lacking = write_key(tmp_path, "".join(line for line in text.splitlines(True) if not line.startswith(f"{newest} ")))
 
     code, said = apart.run_to_end("signer", SERVICE_MASTER_KEY_FILE=str(lacking))
 
@@ -238,7 +243,7 @@ def test_a_file_that_lacks_a_version_is_refused(apart: Service, tmp_path: Path) 
 def test_another_key_under_the_same_version_is_refused(apart: Service, tmp_path: Path) -> None:
     text = (apart.home / "master.key").read_text()
     newest = max(versions_in(apart))
-    wrong = written(tmp_path, re.sub(rf"(?m)^{newest} .*$", f"{newest} {'ab' * 32}", text))
+    wrong = write_key(tmp_path, re.sub(rf"(?m)^{newest} .*$", f"{newest} {'ab' * 32}", text))
 
     code, said = apart.run_to_end("signer", SERVICE_MASTER_KEY_FILE=str(wrong))
 
@@ -317,7 +322,7 @@ def versions_in(service: Service) -> list[int]:
     return [int(line.split(" ")[0]) for line in lines if not line.startswith("#")]
 
 
-def rotated(service: Service) -> None:
+def rotate(service: Service) -> None:
     """Rotate once, whatever is left of others' tampering."""
     ended = custody(service, "keys", "rotate", "--new")
     assert ended.returncode == 0, ended.stderr
@@ -328,7 +333,7 @@ def restart(service: Service) -> None:
     service.start("signer")
 
 
-def verified(service: Service) -> int:
+def verify(service: Service) -> int:
     """The exit status of the proof that everything opens."""
     ended = custody(service, "restore", "--verify")
     print(ended.stdout, ended.stderr)
@@ -347,7 +352,7 @@ async def settle(service: Service) -> None:
 def killed_after(service: Service, steps: int, *, begin: bool = False) -> None:
     """Take some steps of a rotation, kill the signer while it works on the next, and start it again."""
     proof = {"kind": "platform_key", "value": service.platform_key}
-    with greeted(service, "operator") as wire:
+    with greet(service, "operator") as wire:
         begun = wire.ask("RotateKeys", {"act": "begin", "force": begin}, proof)
         assert begun["begun"] is begin, begun
         place: dict[str, Any] = {}
@@ -360,7 +365,7 @@ def killed_after(service: Service, steps: int, *, begin: bool = False) -> None:
     service.start("signer")
 
 
-def written(folder: Path, content: str) -> Path:
+def write_key(folder: Path, content: str) -> Path:
     path = folder / "other.key"
     path.write_text(content)
     path.chmod(0o600)

@@ -30,11 +30,11 @@ BLOBS: list[dict[str, Any]] = VECTORS["blobs"]
 MACS: list[dict[str, Any]] = VECTORS["macs"]
 
 
-def named(vectors: list[dict[str, Any]]) -> Any:
+def by_name(vectors: list[dict[str, Any]]) -> Any:
     return pytest.mark.parametrize("vector", vectors, ids=[vector["name"] for vector in vectors])
 
 
-def joined(*parts: str | bytes | int) -> bytes:
+def join_parts(*parts: str | bytes | int) -> bytes:
     """Section 1 of the page."""
     whole = b""
     for part in parts:
@@ -43,21 +43,21 @@ def joined(*parts: str | bytes | int) -> bytes:
     return whole
 
 
-def derived(version: int, purpose: str, tenant: str, keys: dict[int, bytes] = MASTER_KEYS) -> bytes:
+def derive(version: int, purpose: str, tenant: str, keys: dict[int, bytes] = MASTER_KEYS) -> bytes:
     """Section 3."""
-    info = b"custody/v1" + joined(purpose, tenant)
+    info = b"custody/v1" + join_parts(purpose, tenant)
     return HKDF(SHA256(), 32, salt=bytes(32), info=info).derive(keys[version])
 
 
 def additional(vector: dict[str, Any]) -> bytes:
     """Section 4."""
     context = (vector["tenant"], vector["owner_kind"], vector["owner"], vector["purpose"], vector["detail"])
-    return joined(1, vector["version"], *context)
+    return join_parts(1, vector["version"], *context)
 
 
-def sealed(vector: dict[str, Any]) -> bytes:
+def seal(vector: dict[str, Any]) -> bytes:
     """Section 4: a value sealed with the vector's nonce."""
-    key, nonce = derived(vector["version"], vector["purpose"], vector["tenant"]), bytes.fromhex(vector["nonce"])
+    key, nonce = derive(vector["version"], vector["purpose"], vector["tenant"]), bytes.fromhex(vector["nonce"])
     ciphertext = AESGCM(key).encrypt(nonce, bytes.fromhex(vector["content"]), additional(vector))
     return b"\x01" + vector["version"].to_bytes(4, "big") + nonce + ciphertext
 
@@ -68,27 +68,27 @@ def content_of(vector: dict[str, Any]) -> bytes:
     if vector["purpose"] == "policy-mac":
         places = enumerate(says["rules"])
         hashes = [
-            hashlib.sha256(joined(place, r["id"], r["type"], "1" if r["enabled"] else "0", r["config"])).digest()
+            hashlib.sha256(join_parts(place, r["id"], r["type"], "1" if r["enabled"] else "0", r["config"])).digest()
             for place, r in places
         ]
         who = (vector["tenant"], says["agent"], says["incarnation"])
-        return joined("policy-head", *who, says["version"], len(hashes), *sorted(hashes))
+        return join_parts("policy-head", *who, says["version"], len(hashes), *sorted(hashes))
     if vector["purpose"] == "tenant-key-mac":
-        return joined(vector["tenant"], hashlib.sha256(says["key"].encode()).digest())
+        return join_parts(vector["tenant"], hashlib.sha256(says["key"].encode()).digest())
     if vector["purpose"] == "platform-key-mac":
         scopes = ["*"] if says["scopes"] is None else sorted(says["scopes"])
-        return joined(hashlib.sha256(says["key"].encode()).digest(), *scopes)
+        return join_parts(hashlib.sha256(says["key"].encode()).digest(), *scopes)
     if vector["purpose"] == "approval-mac":
         ids = (says["agent"], says["incarnation"], says["transaction"], says["approval"])
-        return joined("approval", vector["tenant"], *ids, bytes.fromhex(says["digest"]))
+        return join_parts("approval", vector["tenant"], *ids, bytes.fromhex(says["digest"]))
     if vector["purpose"] == "credential-route-mac":
-        return joined(vector["tenant"], says["route"], says["secret"], says["text"])
-    return joined(vector["tenant"], says["version"], says["text"])
+        return join_parts(vector["tenant"], says["route"], says["secret"], says["text"])
+    return join_parts(vector["tenant"], says["version"], says["text"])
 
 
 def mac_of(vector: dict[str, Any], keys: dict[int, bytes] = MASTER_KEYS) -> bytes:
     """Section 5."""
-    key = derived(vector["version"], vector["purpose"], vector["tenant"], keys)
+    key = derive(vector["version"], vector["purpose"], vector["tenant"], keys)
     return vector["version"].to_bytes(4, "big") + hmac.digest(key, content_of(vector), "sha256")
 
 
@@ -101,23 +101,23 @@ def sealer() -> Sealer:
     return Sealer(Keyring(MASTER_KEYS))
 
 
-@named(BLOBS)
+@by_name(BLOBS)
 def test_the_page_gives_the_vector_and_the_signer_opens_it(sealer: Sealer, vector: dict[str, Any]) -> None:
-    assert sealed(vector).hex() == vector["blob"]
+    assert seal(vector).hex() == vector["blob"]
     assert sealer.open(bytes.fromhex(vector["blob"]), context_of(vector)).hex() == vector["content"]
 
 
-@named(BLOBS)
+@by_name(BLOBS)
 def test_a_blob_sealed_by_the_signer_opens_by_the_page(sealer: Sealer, vector: dict[str, Any]) -> None:
     blob = sealer.seal(bytes.fromhex(vector["content"]), context_of(vector))
 
     newest = vector | {"version": max(MASTER_KEYS)}
     assert blob[:5] == b"\x01" + newest["version"].to_bytes(4, "big")
-    key = derived(newest["version"], vector["purpose"], vector["tenant"])
+    key = derive(newest["version"], vector["purpose"], vector["tenant"])
     assert AESGCM(key).decrypt(blob[5:17], blob[17:], additional(newest)).hex() == vector["content"]
 
 
-@named(BLOBS)
+@by_name(BLOBS)
 @pytest.mark.parametrize("part", ["tenant", "owner_kind", "owner", "purpose", "detail"])
 def test_a_sealed_value_opens_nowhere_else(sealer: Sealer, vector: dict[str, Any], part: str) -> None:
     with pytest.raises(Tampered):
@@ -140,20 +140,20 @@ def test_a_sealed_value_cut_short_does_not_open(sealer: Sealer, length: int) -> 
         sealer.open(bytes.fromhex(BLOBS[0]["blob"])[:length], context_of(BLOBS[0]))
 
 
-@named(MACS)
+@by_name(MACS)
 def test_the_page_gives_the_vectors_mac_and_the_signer_accepts_it(sealer: Sealer, vector: dict[str, Any]) -> None:
     assert mac_of(vector).hex() == vector["mac"]
     sealer.check_mac(bytes.fromhex(vector["mac"]), vector["purpose"], vector["tenant"], content_of(vector))
 
 
-@named(MACS)
+@by_name(MACS)
 def test_a_mac_of_the_signer_verifies_by_the_page(sealer: Sealer, vector: dict[str, Any]) -> None:
     made = sealer.mac(vector["purpose"], vector["tenant"], content_of(vector))
 
     assert made == mac_of(vector | {"version": max(MASTER_KEYS)})
 
 
-@named(MACS)
+@by_name(MACS)
 @pytest.mark.parametrize(
     "mac", [None, b"", b"\x00\x00\x00\x01", b"\x00\x00\x00\x01" + bytes(32), b"\x00\x00\x00\x63" + bytes(32)]
 )
@@ -172,7 +172,7 @@ def policy_vector() -> dict[str, Any]:
     return next(vector for vector in MACS if vector["purpose"] == "policy-mac" and vector["says"]["rules"])
 
 
-def opened(policies: PolicySeals, vector: dict[str, Any], rules: list[dict[str, Any]]) -> int:
+def open_rules(policies: PolicySeals, vector: dict[str, Any], rules: list[dict[str, Any]]) -> int:
     says, rows = vector["says"], [[r["id"], r["type"], r["enabled"], r["config"]] for r in rules]
     head = (says["version"], len(rows), bytes.fromhex(vector["mac"]))
     text = msgspec.json.encode(rows).decode()
@@ -183,7 +183,7 @@ def test_a_set_sealed_by_the_page_opens_as_the_stored_rules(sealer: Sealer, tmp_
     vector = policy_vector()
     policies = policies_at(sealer, tmp_path / "heads.log")
 
-    assert opened(policies, vector, vector["says"]["rules"]) == len(vector["says"]["rules"])
+    assert open_rules(policies, vector, vector["says"]["rules"]) == len(vector["says"]["rules"])
     policies.heads.close()
 
 
@@ -203,14 +203,14 @@ def test_a_set_changed_behind_the_signer_is_refused(
     }[change]
     policies = policies_at(sealer, tmp_path / "heads.log")
     if opened_before:
-        opened(policies, vector, rules)
+        open_rules(policies, vector, rules)
 
     with pytest.raises(Tampered):
-        opened(policies, vector, changed)
+        open_rules(policies, vector, changed)
     policies.heads.close()
 
 
-def moved(vector: dict[str, Any], **said: Any) -> dict[str, Any]:
+def move(vector: dict[str, Any], **said: Any) -> dict[str, Any]:
     """The same set, under the same MAC, at another place or of another version."""
     top = {name: said.pop(name) for name in ("tenant", "mac") if name in said}
     return vector | top | {"says": vector["says"] | said}
@@ -229,10 +229,10 @@ def moved(vector: dict[str, Any], **said: Any) -> dict[str, Any]:
 def test_a_set_that_was_opened_opens_nowhere_else(sealer: Sealer, tmp_path: Path, said: dict[str, Any]) -> None:
     vector = policy_vector()
     policies = policies_at(sealer, tmp_path / "heads.log")
-    opened(policies, vector, vector["says"]["rules"])
+    open_rules(policies, vector, vector["says"]["rules"])
 
     with pytest.raises(Tampered):
-        opened(policies, moved(vector, **said), vector["says"]["rules"])
+        open_rules(policies, move(vector, **said), vector["says"]["rules"])
     policies.heads.close()
 
 
@@ -240,11 +240,11 @@ def test_a_set_that_was_opened_is_refused_once_a_newer_one_was_seen(sealer: Seal
     vector = policy_vector()
     says = vector["says"]
     policies = policies_at(sealer, tmp_path / "heads.log")
-    opened(policies, vector, says["rules"])
+    open_rules(policies, vector, says["rules"])
     policies.heads.check(vector["tenant"], says["agent"], says["incarnation"], says["version"] + 1)
 
     with pytest.raises(RolledBack):
-        opened(policies, vector, says["rules"])
+        open_rules(policies, vector, says["rules"])
     policies.heads.close()
 
 
@@ -256,7 +256,7 @@ def test_a_heads_file_written_by_the_page_refuses_an_older_set(sealer: Sealer, t
     policies = policies_at(sealer, tmp_path / "heads.log")
 
     with pytest.raises(RolledBack):
-        opened(policies, vector, says["rules"])
+        open_rules(policies, vector, says["rules"])
     policies.heads.close()
     assert (tmp_path / "heads.log").read_text() == f"{who} {says['version'] + 1} .\n"
 
@@ -265,7 +265,7 @@ def test_a_newer_version_is_on_disk_as_the_page_says(sealer: Sealer, tmp_path: P
     vector = policy_vector()
     says = vector["says"]
     policies = policies_at(sealer, tmp_path / "heads.log")
-    opened(policies, vector, says["rules"])
+    open_rules(policies, vector, says["rules"])
 
     written = (tmp_path / "heads.log").read_text()
     policies.heads.close()
@@ -326,13 +326,13 @@ async def test_a_wallet_made_by_a_running_signer_opens_by_the_page(
     place = {"tenant": found["tenant"], "owner_kind": "agent", "owner": agent.id, "purpose": "evm", "version": 1}
 
     bound = additional(place | {"detail": str(found["incarnation"])})
-    key = derived(1, "evm", found["tenant"], keys)
+    key = derive(1, "evm", found["tenant"], keys)
     secret = AESGCM(key).decrypt(found["blob"][5:17], found["blob"][17:], bound)
 
     assert address_of(coincurve.PrivateKey(secret).public_key.format(compressed=False)) == agent.evm_address
 
 
-async def written(owner: asyncpg.Connection, agent: str) -> list[dict[str, Any]]:
+async def read_macs(owner: asyncpg.Connection, agent: str) -> list[dict[str, Any]]:
     """Every MAC that stands beside one agent and its tenant, as vectors without the keys themselves."""
     row = await owner.fetchrow("SELECT tenant_id, incarnation::text, policy_version FROM agents WHERE id = $1", agent)
     tenant, who = row["tenant_id"], {"agent": agent, "incarnation": row["incarnation"]}
@@ -358,11 +358,11 @@ async def test_rows_of_a_running_signer_verify_by_the_page(
     assert agent.sign(value=2).status_code == 202
     tenant.ok("PUT", f"/tenants/{tenant.id}/config", {"approvalConfig": {"uncoveredEffects": "refuse"}})
     master = keys_in(service.home / "master.key")
-    identity = {version: derived(version, "identity", "platform", master) for version in master}
+    identity = {version: derive(version, "identity", "platform", master) for version in master}
 
     # Section 3: identity has its keys in a file of its own.
     assert keys_in(service.home / "identity-key" / "identity.key") == identity
-    for vector in await written(owner, agent.id):
+    for vector in await read_macs(owner, agent.id):
         keys = identity if vector["purpose"] == "judging-mac" else master
         assert mac_of(vector, keys) == vector["mac"], vector["purpose"]
 

@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from custody.chains import table
+from custody.chains import chains_file
+from custody.chains.evm.typed_order import TypedDataOrder
 from custody.chains.evm.typed_schema import BadTypedData
-from custody.chains.orders import TypedDataOrder
 from custody.kit.refs import AgentRef
 from custody.protocol.signer.refusals import TypedDataAmbiguous
 from signer.cpu_throttle import CpuThrottle
@@ -22,7 +22,7 @@ from signer.orders.typed_data import TYPED_DATA, TypedDataDraft
 from signer.orders.typed_data_reader import EthAccountReader
 from tests.outside.processes import PROJECT
 
-INPUTS = Inputs(table.load({}))
+INPUTS = Inputs(chains_file.load({}))
 US = "0x" + "ab" * 20
 # Signed: both make the same hash. Refused: by our own reader. Ambiguous: by the second one, after ours had read it.
 SIGNED, REFUSED, AMBIGUOUS = "signed", "refused", "ambiguous"
@@ -43,13 +43,13 @@ def one(kind: str, it: Any, **more: Any) -> dict[str, Any]:
     } | more
 
 
-def checked(document: dict[str, Any]) -> TypedDataDraft:
+def check(document: dict[str, Any]) -> TypedDataDraft:
     return TYPED_DATA.check(msgspec.convert(document, TypedDataOrder), INPUTS)
 
 
 def verdict(document: dict[str, Any]) -> str:
     try:
-        draft = checked(document)
+        draft = check(document)
     except (BadTypedData, msgspec.ValidationError):
         return REFUSED
     try:
@@ -181,8 +181,8 @@ def test_a_document_is_hashed_alike_by_two_readers_or_not_signed(name: str) -> N
 
 
 def test_the_check_bites_on_any_other_hash() -> None:
-    draft = checked(one("string", "hello"))
-    other = checked(one("string", "hell0"))
+    draft = check(one("string", "hello"))
+    other = check(one("string", "hell0"))
 
     EthAccountReader().confirm(draft)
     with pytest.raises(TypedDataAmbiguous):
@@ -196,7 +196,7 @@ def test_typed_data_too_costly_for_the_second_reader_is_refused_first() -> None:
 
     assert verdict(one("Item[]", [{"of": []}] * 60, types=types)) == SIGNED
     with pytest.raises(BadTypedData, match="4096"):
-        checked(one("Item[]", [{"of": []}] * 490, types=types))
+        check(one("Item[]", [{"of": []}] * 490, types=types))
 
 
 class OnlyThrottle:
@@ -217,7 +217,7 @@ def test_a_second_reader_counts_in_its_agents_share_and_runs_off_the_loop() -> N
     class Kind(type(TYPED_DATA)):  # type: ignore[misc]
         second_reader = Reader()
 
-    asyncio.run(second_reader.confirm(OnlyThrottle(), AgentRef("t", "a"), Kind(), checked(one("bool", True))))
+    asyncio.run(second_reader.confirm(OnlyThrottle(), AgentRef("t", "a"), Kind(), check(one("bool", True))))
 
     assert seen == ["second-reader_0"]
 

@@ -14,7 +14,7 @@ import pytest
 
 from ops import places
 from tests.fixtures.callers import new_tenant
-from tests.fixtures.deployments import database_apart, deployed, owner_of, partner_of
+from tests.fixtures.deployments import database_apart, deploy, owner_of, partner_of
 from tests.fixtures.eventually import soon
 from tests.fixtures.safes import (
     DEFAULTS,
@@ -28,13 +28,13 @@ from tests.fixtures.safes import (
     tamper,
 )
 from tests.fixtures.server import Service
-from tests.fixtures.signer_socket import ask_as_tenant, done_as_tenant, greeted
+from tests.fixtures.signer_socket import ask_as_tenant, done_as_tenant, greet
 
 
 @pytest.fixture(scope="module")
 def apart(postgres_home: places.Home, worker_id: str) -> Iterator[Service]:
     """A deployment whose rows this file may spoil."""
-    with deployed(database_apart(postgres_home, f"{worker_id}_secrets")) as service:
+    with deploy(database_apart(postgres_home, f"{worker_id}_secrets")) as service:
         yield service
 
 
@@ -53,8 +53,8 @@ def foreign(apart: Service) -> Iterator[Safe]:
 
 
 def test_a_secret_is_answered_with_what_may_be_known_of_it_and_revealed_to_the_proxy_alone(safe: Safe) -> None:
-    made = safe.done("CreateSecret", name="stripe", value=VALUE, description="of the shop", expires_at=ahead(days=1))
-    route = safe.done("CreateCredentialRoute", secret=made["id"], fields=HOST | FORMAT | {"priority": 3})
+    made = safe.do("CreateSecret", name="stripe", value=VALUE, description="of the shop", expires_at=ahead(days=1))
+    route = safe.do("CreateCredentialRoute", secret=made["id"], fields=HOST | FORMAT | {"priority": 3})
     revealed = safe.reveal(route["id"])
 
     said = {key: made[key] for key in ("name", "description", "version", "rotatedAt")}
@@ -69,7 +69,7 @@ def test_a_secret_is_answered_with_what_may_be_known_of_it_and_revealed_to_the_p
 
 def test_the_newest_version_is_revealed_and_the_one_before_it_is_gone(safe: Safe) -> None:
     rotated = safe.rotate("second")
-    put = safe.done("RotateSecret", secret=safe.secret, value="third", rotate=False)
+    put = safe.do("RotateSecret", secret=safe.secret, value="third", rotate=False)
     revealed = safe.reveal()
 
     assert set(rotated) == {"id", "name", "version", "rotatedAt"}
@@ -78,7 +78,7 @@ def test_the_newest_version_is_revealed_and_the_one_before_it_is_gone(safe: Safe
 
 
 def test_a_deleted_secret_is_gone_and_its_name_free(safe: Safe) -> None:
-    assert safe.done("DeleteSecret", secret=safe.secret) == {"deleted": safe.secret}
+    assert safe.do("DeleteSecret", secret=safe.secret) == {"deleted": safe.secret}
 
     assert code_of(safe.reveal()) == ("Forbidden", "secret_unavailable")
     again = {"secret": safe.secret}
@@ -86,7 +86,7 @@ def test_a_deleted_secret_is_gone_and_its_name_free(safe: Safe) -> None:
     assert code_of(safe.ask("RotateSecret", again | {"value": "v", "rotate": True})) == ("NotFound", "secret_absent")
     assert code_of(safe.ask("CreateCredentialRoute", again | {"fields": HOST})) == ("NotFound", "secret_absent")
     # A route that points nowhere can still be changed and deleted.
-    assert safe.done("ChangeCredentialRoute", route=safe.route, changes={"priority": 1})["priority"] == 1
+    assert safe.do("ChangeCredentialRoute", route=safe.route, changes={"priority": 1})["priority"] == 1
     assert safe.make_secret("openai") != safe.secret
 
 
@@ -104,15 +104,15 @@ async def test_an_expired_secret_is_not_revealed(safe: Safe, apart: Service) -> 
 
 
 def test_a_route_is_disabled_changed_and_deleted(safe: Safe) -> None:
-    disabled = safe.done("ChangeCredentialRoute", route=safe.route, changes={"enabled": False})
+    disabled = safe.do("ChangeCredentialRoute", route=safe.route, changes={"enabled": False})
     assert disabled.items() >= (DEFAULTS | HOST | FORMAT | {"enabled": False, "id": safe.route}).items()
     assert code_of(safe.reveal()) == ("Forbidden", "route_disabled")
 
     changes = {"enabled": True, "injectAs": "query", "injectKey": "key", "hostPattern": "API.Example.COM:8443"}
-    safe.done("ChangeCredentialRoute", route=safe.route, changes=changes)
+    safe.do("ChangeCredentialRoute", route=safe.route, changes=changes)
     assert safe.reveal()["fields"] == DEFAULTS | FORMAT | changes | {"hostPattern": "api.example.com:8443"}
 
-    assert safe.done("DeleteCredentialRoute", route=safe.route) == {"deleted": safe.route}
+    assert safe.do("DeleteCredentialRoute", route=safe.route) == {"deleted": safe.route}
     assert code_of(safe.reveal()) == ("NotFound", "credential_route_absent")
     gone = {"route": safe.route}
     assert code_of(safe.ask("DeleteCredentialRoute", gone)) == ("NotFound", "credential_route_absent")
@@ -187,7 +187,7 @@ def test_a_switch_allows_patterns_and_once_off_binds_only_new_routes(safe: Safe,
         body = {"secret": safe.secret, "fields": HOST | broad}
         route = done_as_tenant(open_handed, safe.tenant.key, "CreateCredentialRoute", body)["id"]
 
-    assert safe.done("ChangeCredentialRoute", route=route, changes={"priority": 9})["hostPattern"] == "*"
+    assert safe.do("ChangeCredentialRoute", route=route, changes={"priority": 9})["hostPattern"] == "*"
     assert safe.reveal(route)["fields"].items() >= broad.items()
     for again in ({"hostPattern": "*.com"}, {"injectKey": "Cookie"}):
         outcome = safe.ask("ChangeCredentialRoute", {"route": route, "changes": again})
@@ -205,8 +205,8 @@ def test_a_value_that_would_not_stay_in_a_header_line_is_refused_whichever_comes
     rotation = {"secret": safe.secret, "value": "a\nb", "rotate": True}
     assert code_of(safe.ask("RotateSecret", rotation)) == unfit
     assert safe.reveal()["secret_version"] == 1
-    safe.done("DeleteCredentialRoute", route=safe.route)
-    assert safe.done("RotateSecret", **rotation)["version"] == 2
+    safe.do("DeleteCredentialRoute", route=safe.route)
+    assert safe.do("RotateSecret", **rotation)["version"] == 2
 
 
 async def test_a_tenant_has_at_most_ten_thousand_secrets_and_routes(safe: Safe, apart: Service) -> None:
@@ -230,7 +230,7 @@ async def test_a_tenant_has_at_most_ten_thousand_secrets_and_routes(safe: Safe, 
     assert safe.reveal()["value"] == VALUE.encode()
 
 
-def keyed(key: bytes, said: bytes = b"f") -> dict[str, Any]:
+def with_key(key: bytes, said: bytes = b"f") -> dict[str, Any]:
     return {"idempotency": {"route": "POST /secrets", "key_hash": key, "fingerprint": said}}
 
 
@@ -245,9 +245,9 @@ def test_the_same_request_again_gets_the_same_metadata_and_makes_nothing_twice(s
         "DeleteSecret": {"secret": safe.secret},
     }
     for name, body in acts.items():
-        with greeted(safe.service) as wire:
-            first, again = (wire.reply(name, body, proof, **keyed(name.encode())) for _ in range(2))
-            other = wire.ask(name, body, proof, **keyed(name.encode(), b"other"))
+        with greet(safe.service) as wire:
+            first, again = (wire.reply(name, body, proof, **with_key(name.encode())) for _ in range(2))
+            other = wire.ask(name, body, proof, **with_key(name.encode(), b"other"))
 
         assert first["outcome"]["type"] == "Done", first
         assert again["outcome"] == first["outcome"]
@@ -260,7 +260,7 @@ def test_many_at_once_make_one_secret_of_a_name_and_one_version_after_another(sa
     with ThreadPoolExecutor(12) as pool:
         made = list(pool.map(lambda n: safe.ask("CreateSecret", {"name": "race", "value": str(n)}), range(12)))
         twins = list(
-            pool.map(lambda n: safe.ask("CreateSecret", {"name": "twins", "value": "v"}, **keyed(b"k")), range(12))
+            pool.map(lambda n: safe.ask("CreateSecret", {"name": "twins", "value": "v"}, **with_key(b"k")), range(12))
         )
         rotated = list(pool.map(lambda n: safe.ask("RotateSecret", body), range(12)))
 
@@ -321,7 +321,7 @@ async def test_no_table_and_no_log_has_a_value_in_any_spelling(safe: Safe, apart
     safe.ask("CreateSecret", {"name": "openai", "value": VALUE})
     safe.ask("CreateSecret", {"name": "late", "value": VALUE, "expires_at": ahead(seconds=-1)})
     safe.ask("RotateSecret", {"secret": safe.secret, "value": VALUE + "\n", "rotate": True})
-    safe.ask("CreateSecret", {"name": "keyed", "value": VALUE}, **keyed(b"k"))
+    safe.ask("CreateSecret", {"name": "keyed", "value": VALUE}, **with_key(b"k"))
     assert safe.reveal()["value"] == (VALUE + "-2").encode()
     spelled = [
         VALUE.encode(),
@@ -354,7 +354,7 @@ async def test_a_rotated_or_deleted_value_is_destroyed(safe: Safe, apart: Servic
         first = await owner.fetchval(query, safe.secret)
         safe.rotate("second")
         second = await owner.fetch(query, safe.secret)
-        safe.done("DeleteSecret", secret=safe.secret)
+        safe.do("DeleteSecret", secret=safe.secret)
         third = await owner.fetch(query, safe.secret)
 
     assert [row["blob"] == first for row in second] == [False]
@@ -363,10 +363,10 @@ async def test_a_rotated_or_deleted_value_is_destroyed(safe: Safe, apart: Servic
 
 async def test_every_change_leaves_one_row_that_only_the_signer_can_write(safe: Safe, apart: Service) -> None:
     safe.rotate("second")
-    safe.done("RotateSecret", secret=safe.secret, value="third", rotate=False)
-    safe.done("ChangeCredentialRoute", route=safe.route, changes={"priority": 1, "enabled": False})
-    safe.done("DeleteSecret", secret=safe.secret)
-    safe.done("DeleteCredentialRoute", route=safe.route)
+    safe.do("RotateSecret", secret=safe.secret, value="third", rotate=False)
+    safe.do("ChangeCredentialRoute", route=safe.route, changes={"priority": 1, "enabled": False})
+    safe.do("DeleteSecret", secret=safe.secret)
+    safe.do("DeleteCredentialRoute", route=safe.route)
 
     async with owner_of(apart.database) as owner:
         rows = await owner.fetch(
@@ -398,7 +398,7 @@ async def test_every_change_leaves_one_row_that_only_the_signer_can_write(safe: 
 
 
 async def test_a_deleted_tenant_takes_everything_along(safe: Safe, apart: Service) -> None:
-    with greeted(apart) as wire:
+    with greet(apart) as wire:
         proof = {"kind": "platform_key", "value": apart.platform_key}
         assert wire.ask("DeleteTenant", {"id": safe.tenant.id}, proof)["type"] == "Done"
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from tests.fixtures.callers import ADDRESS, Agent, Tenant, rule
 from tests.fixtures.server import Service
-from tests.fixtures.signer_socket import Wire, greeted
+from tests.fixtures.signer_socket import Wire, greet
 
 
 def sign(wire: Wire, agent: Agent, tx_id: str, **order: Any) -> dict[str, Any]:
@@ -22,7 +22,7 @@ def test_it_is_answered_as_before_whatever_would_be_said_of_it_now(service: Serv
     agent = tenant.agent(rule("spending-limit", maxPerDay="1"))
     signed, refused = str(uuid.uuid4()), str(uuid.uuid4())
 
-    with greeted(service) as wire:
+    with greet(service) as wire:
         first = sign(wire, agent, signed, nonce=7)
         # The limit is spent, the nonce taken.
         again = sign(wire, agent, signed, nonce=7)
@@ -43,7 +43,7 @@ def test_it_is_answered_as_before_whatever_would_be_said_of_it_now(service: Serv
 def test_a_revoked_token_gets_no_earlier_signature(service: Service, tenant: Tenant) -> None:
     agent, tx_id = tenant.agent(), str(uuid.uuid4())
 
-    with greeted(service) as wire:
+    with greet(service) as wire:
         sign(wire, agent, tx_id)
         tenant.ok("DELETE", f"/agents/{agent.id}/tokens")
         again = sign(wire, agent, tx_id)
@@ -54,7 +54,7 @@ def test_a_revoked_token_gets_no_earlier_signature(service: Service, tenant: Ten
 def test_another_agents_order_is_no_answer(service: Service, tenant: Tenant) -> None:
     mine, other, tx_id = tenant.agent(), tenant.agent(), str(uuid.uuid4())
 
-    with greeted(service) as wire:
+    with greet(service) as wire:
         sign(wire, other, tx_id)
         answer = sign(wire, mine, tx_id)
 

@@ -15,7 +15,7 @@ import pytest
 from custody.protocol.frames import VERSION
 from ops import places
 from tests.fixtures.callers import new_tenant
-from tests.fixtures.deployments import database_apart, deployed
+from tests.fixtures.deployments import database_apart, deploy
 from tests.fixtures.server import Service
 from tests.outside.processes import PROJECT
 
@@ -44,14 +44,14 @@ MALFORMED = (
 def apart(postgres_home: places.Home, worker_id: str) -> Iterator[Service]:
     """A deployment of this file's own, with something sealed."""
     database = database_apart(postgres_home, f"{worker_id}_start")
-    with deployed(database, really=True) as service, new_tenant(service) as tenant:
+    with deploy(database, really=True) as service, new_tenant(service) as tenant:
         assert tenant.agent().sign().status_code == 200
         yield service
 
 
 def test_a_master_key_that_others_can_read_is_refused(apart: Service, tmp_path: Path) -> None:
     for mode in (0o604, 0o640, 0o601):
-        key = _written(tmp_path, (apart.home / "master.key").read_text(), mode)
+        key = _write(tmp_path, (apart.home / "master.key").read_text(), mode)
 
         code, said = apart.run_to_end("signer", SERVICE_MASTER_KEY_FILE=str(key))
 
@@ -60,7 +60,7 @@ def test_a_master_key_that_others_can_read_is_refused(apart: Service, tmp_path: 
 
 
 def test_another_master_key_is_refused_and_not_shown(apart: Service, tmp_path: Path) -> None:
-    key = _written(tmp_path, f"{KEY_LINE}\n")
+    key = _write(tmp_path, f"{KEY_LINE}\n")
 
     code, said = apart.run_to_end("signer", SERVICE_MASTER_KEY_FILE=str(key))
 
@@ -79,7 +79,7 @@ def test_a_missing_master_key_is_not_recreated_where_rows_are_sealed(apart: Serv
 
 @pytest.mark.parametrize("content", MALFORMED, ids=range(len(MALFORMED)))
 def test_a_malformed_master_key_is_refused_and_not_shown(apart: Service, tmp_path: Path, content: str) -> None:
-    key = _written(tmp_path, content)
+    key = _write(tmp_path, content)
 
     code, said = apart.run_to_end("signer", SERVICE_MASTER_KEY_FILE=str(key))
 
@@ -129,7 +129,7 @@ def test_production_wants_a_platform_key_of_the_operators(apart: Service, tmp_pa
 
 
 def test_production_refuses_peers_of_the_signers_own_uid(apart: Service, tmp_path: Path) -> None:
-    key = _written(tmp_path, secrets.token_urlsafe(32))
+    key = _write(tmp_path, secrets.token_urlsafe(32))
     # A folder of its own: the path of a socket may have 107 bytes.
     with (
         tempfile.TemporaryDirectory(prefix="cq-") as folder,
@@ -194,7 +194,7 @@ run('signer', life())
 def _greeting(path: str, name: str) -> bytes:
     """Return the signer's answer to a greeting: its own, or nothing before it hangs up."""
     with socket.socket(socket.AF_UNIX) as peer:
-        peer.settimeout(10)
+        peer.settimeout(60)
         peer.connect(path)
         hello = msgspec.msgpack.encode({"version": VERSION, "process": name})
         peer.sendall(len(hello).to_bytes(4, "big") + hello)
@@ -226,7 +226,7 @@ sys.stdin.read()
     return owner
 
 
-def _written(folder: Path, content: str, mode: int = 0o600) -> Path:
+def _write(folder: Path, content: str, mode: int = 0o600) -> Path:
     path = folder / "some.key"
     path.write_text(content)
     path.chmod(mode)

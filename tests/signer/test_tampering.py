@@ -13,9 +13,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from ops import places
 from tests.fixtures.callers import Agent, Client, Tenant, new_tenant, rule
-from tests.fixtures.deployments import database_apart, deployed, owner_of
+from tests.fixtures.deployments import database_apart, deploy, owner_of
 from tests.fixtures.server import Service
-from tests.fixtures.signer_socket import greeted
+from tests.fixtures.signer_socket import greet
 
 STRICT = rule("spending-limit", maxPerDay="100"), rule("auto-approve-threshold", threshold="50")
 LOOSE = rule("spending-limit", maxPerDay="1000000"), rule("auto-approve-threshold", threshold="1000000")
@@ -86,7 +86,7 @@ CODES = {**dict.fromkeys(RULES, "policy_tampered"), **dict.fromkeys(KEYS, "key_t
 @pytest.fixture(scope="module")
 def apart(postgres_home: places.Home, worker_id: str) -> Iterator[Service]:
     """A deployment whose rows this file may spoil."""
-    with deployed(database_apart(postgres_home, f"{worker_id}_tampering")) as service:
+    with deploy(database_apart(postgres_home, f"{worker_id}_tampering")) as service:
         yield service
 
 
@@ -112,7 +112,7 @@ def test_tampered_rows_are_refused_and_nothing_is_signed(
 ) -> None:
     agent, other, foreign = victim.agent(*STRICT), victim.agent(*LOOSE), stranger.agent(*LOOSE)
     assert agent.sign(value=1).status_code == 200
-    told = len(_said(apart))
+    told = len(_logs(apart))
 
     names = {"agent": agent.id, "other": other.id, "foreign": foreign.id}
     tamper(apart, REFUSED[what], **names, tenant=victim.id, foreign_tenant=stranger.id)
@@ -121,7 +121,7 @@ def test_tampered_rows_are_refused_and_nothing_is_signed(
 
     assert (small.status_code, small.json()["data"]["code"]) == (503, CODES.get(what, "policy_tampered"))
     assert large.status_code in (202, 503)
-    assert signed(apart, agent) == 1
+    assert count_signatures(apart, agent) == 1
     assert _errors(apart, told, agent)
 
 
@@ -142,7 +142,7 @@ def test_a_queued_order_that_was_swapped_cannot_be_approved(apart: Service, vict
     answer = victim.post(f"/approvals/{item['approvalId']}/approve", json={})
 
     assert answer.status_code == 503, answer.text
-    assert signed(apart, agent) == 0
+    assert count_signatures(apart, agent) == 0
 
 
 def test_an_order_that_nobody_queued_cannot_be_approved(apart: Service, victim: Tenant) -> None:
@@ -160,7 +160,7 @@ def test_an_order_that_nobody_queued_cannot_be_approved(apart: Service, victim: 
     answer = victim.post(f"/vault/{agent.id}/approve/{item['txId']}", json={})
 
     assert answer.status_code == 503, answer.text
-    assert signed(apart, agent) == 0
+    assert count_signatures(apart, agent) == 0
 
 
 def test_old_rules_put_back_with_their_head_are_noticed_also_after_a_restart(apart: Service, victim: Tenant) -> None:
@@ -176,12 +176,12 @@ def test_old_rules_put_back_with_their_head_are_noticed_also_after_a_restart(apa
     after = agent.sign(value=1)
 
     assert (before.status_code, after.status_code) == (503, 503)
-    assert signed(apart, agent) == 0
+    assert count_signatures(apart, agent) == 0
 
 
 @pytest.mark.parametrize("mac", ["'\\x00000001' || sha256('mine')", "''", "mac"])
 def test_a_tenant_key_that_was_written_into_the_database_is_no_key(apart: Service, victim: Tenant, mac: str) -> None:
-    forged, told = "ck_" + secrets.token_urlsafe(32), len(_said(apart))
+    forged, told = "ck_" + secrets.token_urlsafe(32), len(_logs(apart))
 
     tamper(
         apart,
@@ -194,7 +194,7 @@ def test_a_tenant_key_that_was_written_into_the_database_is_no_key(apart: Servic
     answer = _as(apart, "X-Service-Key", forged, "/agents", {"id": "mine", "name": "Mine"})
 
     assert answer.status_code == 401
-    assert _warned(apart, told)
+    assert _warnings(apart, told)
 
 
 def test_a_tenant_key_that_was_moved_to_another_tenant_is_no_key(apart: Service, victim: Tenant) -> None:
@@ -211,7 +211,7 @@ def test_a_tenant_key_that_was_moved_to_another_tenant_is_no_key(apart: Service,
 
 @pytest.mark.parametrize("mac", ["'\\x00000001' || sha256('mine')", "''", "mac"])
 def test_a_platform_key_that_was_written_into_the_database_is_no_key(apart: Service, mac: str) -> None:
-    forged, told = "pk_" + secrets.token_urlsafe(32), len(_said(apart))
+    forged, told = "pk_" + secrets.token_urlsafe(32), len(_logs(apart))
 
     tamper(
         apart,
@@ -222,7 +222,7 @@ def test_a_platform_key_that_was_written_into_the_database_is_no_key(apart: Serv
     answer = _as(apart, "X-Service-Platform-Key", forged, "/platform/tenants", {"id": "mine", "name": "Mine"})
 
     assert answer.status_code == 401
-    assert _warned(apart, told)
+    assert _warnings(apart, told)
 
 
 def test_a_token_key_that_was_written_into_the_database_signs_nothing(apart: Service, victim: Tenant) -> None:
@@ -245,7 +245,7 @@ def test_a_token_key_that_was_written_into_the_database_signs_nothing(apart: Ser
 
     tamper(apart, "DELETE FROM sealed WHERE owner = 'mine'; DELETE FROM token_keys WHERE kid = 'mine'")
     assert answer.status_code == 401
-    assert signed(apart, agent) == 0
+    assert count_signatures(apart, agent) == 0
 
 
 def test_a_token_of_another_incarnation_is_no_token(apart: Service, victim: Tenant) -> None:
@@ -254,7 +254,7 @@ def test_a_token_of_another_incarnation_is_no_token(apart: Service, victim: Tena
     tamper(apart, "UPDATE agents SET incarnation = gen_random_uuid() WHERE id = {agent}", agent=agent.id)
 
     assert agent.sign().status_code == 401
-    assert signed(apart, agent) == 0
+    assert count_signatures(apart, agent) == 0
 
 
 def tamper(service: Service, statements: str, **names: str) -> None:
@@ -270,7 +270,7 @@ def tamper(service: Service, statements: str, **names: str) -> None:
     asyncio.run(execute())
 
 
-def signed(service: Service, agent: Agent) -> int:
+def count_signatures(service: Service, agent: Agent) -> int:
     """Count an agent's signatures in the tables."""
 
     async def count() -> int:
@@ -294,19 +294,19 @@ def _restart(service: Service) -> None:
     service.start("signer", "api")
 
 
-def _said(service: Service) -> str:
+def _logs(service: Service) -> str:
     """Return what the workers logged, in the order of time; they alone tell of what they refuse."""
     logs = ((service.home / "log" / f"{worker}.log").read_text() for worker in ("signer", "identity"))
     return "\n".join(sorted("".join(logs).splitlines()))
 
 
 def _errors(service: Service, since: int, agent: Agent) -> list[str]:
-    return [line for line in _said(service)[since:].splitlines() if '"level":"error"' in line and agent.id in line]
+    return [line for line in _logs(service)[since:].splitlines() if '"level":"error"' in line and agent.id in line]
 
 
-def _warned(service: Service, since: int) -> list[str]:
+def _warnings(service: Service, since: int) -> list[str]:
     return [
-        line for line in _said(service)[since:].splitlines() if '"level":"error"' in line or '"level":"warn' in line
+        line for line in _logs(service)[since:].splitlines() if '"level":"error"' in line or '"level":"warn' in line
     ]
 
 
@@ -353,7 +353,7 @@ def test_an_address_that_is_the_wallets_is_asked_about_once(apart: Service, vict
     agent = victim.agent()
 
     def questions() -> int:
-        with greeted(apart) as wire:
+        with greet(apart) as wire:
             return int(wire.ask("Status")["data"]["counters"].get("HaveKeys", 0))
 
     before = questions()

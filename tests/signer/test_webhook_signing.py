@@ -9,7 +9,7 @@ import pytest
 
 from tests.fixtures.people import Person
 from tests.fixtures.server import Service
-from tests.fixtures.signer_socket import greeted
+from tests.fixtures.signer_socket import greet
 
 DELIVERY = "00000000-0000-4000-8000-00000000000d"
 NOBODYS = "00000000-0000-4000-8000-000000000000"
@@ -17,13 +17,13 @@ BODY = '{"id":"1","data":{"text":"ü"}}'.encode()
 
 
 def as_person(service: Service, person: Person, name: str, body: dict[str, Any]) -> Any:
-    with greeted(service) as wire:
+    with greet(service) as wire:
         return wire.ask(name, body, {"kind": "session", "value": person.session["token"]})
 
 
-def signed(service: Service, tenant: str, endpoint: str, **more: Any) -> Any:
+def ask_signature(service: Service, tenant: str, endpoint: str, **more: Any) -> Any:
     asked = {"tenant": tenant, "endpoint": endpoint, "delivery": DELIVERY, "timestamp": 1_700_000_000, "body": BODY}
-    with greeted(service, "scheduler") as wire:
+    with greet(service, "scheduler") as wire:
         return wire.ask("SignDelivery", {**asked, **more})
 
 
@@ -35,7 +35,7 @@ def endpoint(service: Service, as_owner: Person) -> dict[str, Any]:
 
 
 def test_a_delivery_gets_both_signatures(service: Service, as_owner: Person, endpoint: dict[str, Any]) -> None:
-    headers = signed(service, as_owner.tenant, endpoint["id"])["data"]
+    headers = ask_signature(service, as_owner.tenant, endpoint["id"])["data"]
 
     secret = endpoint["secret"]
     own = hmac.new(secret.encode(), BODY, hashlib.sha256).hexdigest()
@@ -59,22 +59,22 @@ def test_a_secret_has_256_bits_and_is_no_other_endpoints(service: Service, as_ow
 def test_nothing_is_signed_for_an_endpoint_of_nobody_or_of_another_tenant(
     service: Service, as_owner: Person, endpoint: dict[str, Any]
 ) -> None:
-    assert signed(service, as_owner.tenant, NOBODYS)["code"] == "webhook_absent"
-    assert signed(service, "another-tenant", endpoint["id"])["code"] == "webhook_absent"
+    assert ask_signature(service, as_owner.tenant, NOBODYS)["code"] == "webhook_absent"
+    assert ask_signature(service, "another-tenant", endpoint["id"])["code"] == "webhook_absent"
 
 
 def test_nothing_is_signed_while_an_endpoint_is_disabled(
     service: Service, as_owner: Person, endpoint: dict[str, Any]
 ) -> None:
     as_person(service, as_owner, "ChangeWebhook", {"webhook": endpoint["id"], "enabled": False})
-    assert signed(service, as_owner.tenant, endpoint["id"])["code"] == "webhook_disabled"
+    assert ask_signature(service, as_owner.tenant, endpoint["id"])["code"] == "webhook_disabled"
 
     as_person(service, as_owner, "ChangeWebhook", {"webhook": endpoint["id"], "enabled": True})
-    assert signed(service, as_owner.tenant, endpoint["id"])["type"] == "Done"
+    assert ask_signature(service, as_owner.tenant, endpoint["id"])["type"] == "Done"
 
 
 def test_nothing_is_signed_for_a_deleted_endpoint(service: Service, as_owner: Person, endpoint: dict[str, Any]) -> None:
-    assert signed(service, as_owner.tenant, endpoint["id"])["type"] == "Done"
+    assert ask_signature(service, as_owner.tenant, endpoint["id"])["type"] == "Done"
     as_person(service, as_owner, "DeleteWebhook", {"webhook": endpoint["id"]})
 
-    assert signed(service, as_owner.tenant, endpoint["id"])["code"] == "webhook_absent"
+    assert ask_signature(service, as_owner.tenant, endpoint["id"])["code"] == "webhook_absent"

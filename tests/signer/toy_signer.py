@@ -1,6 +1,6 @@
 """A signer with a kind of order that no file of it knows: a promise to pay, signed by the agent's EVM key.
 
-Its order, its command and its kind are here, and its own `__main__` hands them in.
+Its order, its command and its kind are here, and its own `__main__` hands them in; and beside it a whole chain family.
 """
 
 import hashlib
@@ -11,13 +11,14 @@ import coincurve
 import msgspec
 from msgspec import Meta
 
+from custody.chains import built_in
 from custody.chains.evm.family import EVM_NATIVE
 from custody.chains.types import Effect, Subject
 from custody.kit.answers import Answered
 from custody.kit.refs import AgentRef
 from custody.kit.shapes import AgentId, Uuid
 from custody.protocol.command import AGENT, Command, command
-from custody.protocol.signer.orders import Decided
+from custody.protocol.signer.outcomes import Decided
 from custody.worker.call import Call
 from custody.worker.handlers import on
 from custody.worker.proven import ProvenAgent
@@ -27,12 +28,12 @@ from signer.decide import settle
 from signer.direct import Direct
 from signer.ledger import Facts
 from signer.orders.built_in import KINDS
-from signer.orders.kind import Decoded, Draft, Final, Inputs, OrderKind, Produced, digest_of, text_of
-from signer.orders.kinds import OrderKinds
-from signer.sign_order import decided
+from signer.orders.kind import Decoded, Draft, Final, Inputs, OrderKind, OrderKinds, Produced, digest_of, text_of
+from signer.sign_order import decision_of
 from signer.signing_attempt import SigningAttempt
 from signer.table import HANDLERS
 from signer.wallets.evm import EVM_KEYS
+from tests.signer.toy_family import PEBBLE, CarryPebbles, PebbleOrder, Pebbles, carry_pebbles
 
 
 class PromiseOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -115,9 +116,10 @@ async def sign_promise(signer: Signer, message: SignPromise, call: Call[ProvenAg
         way = Direct(signer)
         return SigningAttempt(ref=ref, tx_id=message.tx_id, kind=PROMISE, draft=draft, call=call, way=way)
 
-    return decided(await settle(signer, ref, attempt))
+    return decision_of(await settle(signer, ref, attempt))
 
 
 if __name__ == "__main__":
-    kinds = OrderKinds({**KINDS.by_order, PromiseOrder: PROMISE}, (PromiseOrder,))
-    signer_main.main(kinds, (*HANDLERS, on(SignPromise, sign_promise)))
+    kinds = OrderKinds({**KINDS.by_order, PromiseOrder: PROMISE, PebbleOrder: PEBBLE}, (PromiseOrder, PebbleOrder))
+    handlers = (*HANDLERS, on(SignPromise, sign_promise), on(CarryPebbles, carry_pebbles))
+    signer_main.main(kinds, handlers, (*built_in.LISTED, Pebbles()))

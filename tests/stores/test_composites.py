@@ -8,10 +8,12 @@ from custody.kit.act import Act, Credential
 from identity.administration.tenants import NewTenantRow
 from signer.agents import NewAgentRow, NewWalletRow
 from signer.approver_keys import KeyRow
+from signer.breakers import BreakerRow
 from signer.intents.steps import NewRow as NewIntentRow
 from signer.intents.steps import StepRow
-from signer.ledger import RECORD_FIELDS, GuardRow, NonceRow, VoteRow
+from signer.ledger import RECORD_FIELDS, CallRow, GuardRow, NonceRow, SetChargeRow, VoteRow
 from signer.policies import RuleRow
+from signer.policy_sets import SetRow
 
 # The other way round: functions give it, and Python names its columns.
 GIVEN = {"platform_person"}
@@ -29,6 +31,10 @@ PASSED = {
     "nonce_request": NonceRow._fields,
     "sign_guard": GuardRow._fields,
     "sign_record": RECORD_FIELDS,
+    "call_charge": CallRow._fields,
+    "breaker": BreakerRow._fields,
+    "set_charge": SetChargeRow._fields,
+    "policy_set": SetRow._fields,
 }
 
 

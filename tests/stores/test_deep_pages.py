@@ -20,7 +20,7 @@ from custody.transactions.types import HistoryQuery, TenantTransactionQuery, Tra
 from custody.webhooks import store as deliveries
 from custody.webhooks.types import DeliveryQuery
 from tests.fixtures.postgres import Database, in_database
-from tests.stores.test_look_ups import BUSY, NAME, ORDERS, dropped, made, rows_read
+from tests.stores.test_look_ups import BUSY, NAME, ORDERS, drop_database, make_database, rows_read
 
 # So many rows lie before the page, and twice as many behind it: with few behind, reading them all is as cheap.
 PAGE, DEEP = 50, 26
@@ -46,9 +46,9 @@ def long(database: Database) -> Iterator[Database]:
     """Lists of four thousand rows of one tenant, among those of others."""
     name = f"{NAME}_{uuid.uuid4().hex[:8]}"
     urls = {who: in_database(url, name) for who, url in database.urls.items()}
-    asyncio.run(made(database, name, _APPROVALS, _ENDPOINT, _DELIVERIES, analyzed=True))
+    asyncio.run(make_database(database, name, _APPROVALS, _ENDPOINT, _DELIVERIES, analyzed=True))
     yield Database(in_database(database.owner_url, name), urls)
-    asyncio.run(dropped(database, name))
+    asyncio.run(drop_database(database, name))
 
 
 def _transactions(pool: Pool, cursor: str | None = None) -> Awaitable[Any]:

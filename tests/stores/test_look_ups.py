@@ -50,12 +50,12 @@ def busy(request: pytest.FixtureRequest, database: Database) -> Iterator[Databas
     """Many tenants, one of whose agents has asked for much; a planner that knows nothing of it, or all."""
     name = f"{NAME}_{uuid.uuid4().hex[:8]}"
     urls = {who: in_database(url, name) for who, url in database.urls.items()}
-    asyncio.run(made(database, name, analyzed=request.param == "analyzed"))
+    asyncio.run(make_database(database, name, analyzed=request.param == "analyzed"))
     yield Database(in_database(database.owner_url, name), urls)
-    asyncio.run(dropped(database, name))
+    asyncio.run(drop_database(database, name))
 
 
-async def made(database: Database, name: str, *more: str, analyzed: bool) -> None:
+async def make_database(database: Database, name: str, *more: str, analyzed: bool) -> None:
     """Make the database, with more rows by these statements."""
     await copy_database(in_database(database.owner_url, DATABASE), name)
     owner = await asyncpg.connect(in_database(database.owner_url, name))
@@ -68,7 +68,7 @@ async def made(database: Database, name: str, *more: str, analyzed: bool) -> Non
     await owner.close()
 
 
-async def dropped(database: Database, name: str) -> None:
+async def drop_database(database: Database, name: str) -> None:
     """Drop it, also while clients are connected."""
     owner = await asyncpg.connect(in_database(database.owner_url, "postgres"))
     await owner.execute(f"DROP DATABASE {name} WITH (FORCE)")
@@ -119,7 +119,7 @@ async def test_judging_an_order_does_not_read_its_agents_history(signer: asyncpg
 async def test_an_order_that_was_written_before_is_found_by_its_key(signer: asyncpg.Connection, some: str) -> None:
     async def act(ref: AgentRef = BUSY, tx_id: str = some) -> bytes | None:
         await signer.execute("SELECT set_config('custody.tenant', $1, true)", ref.tenant)
-        return await ledger.written(signer, ref, tx_id)
+        return await ledger.find_answer(signer, ref, tx_id)
 
     assert await rows_read(signer, act) == 1
     async with signer.transaction():

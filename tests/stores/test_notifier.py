@@ -11,7 +11,7 @@ from custody.kit.notifier import Notifier
 from tests.fixtures.postgres import Database
 
 CHANNEL = "tests_bell"
-SECONDS = 10
+SECONDS = 60
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ async def proxy(database: Database) -> AsyncIterator[asyncpg.Connection]:
 
 
 @pytest.fixture
-async def told(database: Database) -> AsyncIterator["asyncio.Queue[str]"]:
+async def notices(database: Database) -> AsyncIterator["asyncio.Queue[str]"]:
     """The tenants that the channel names, in order."""
     connection, heard = await asyncpg.connect(database.urls["proxy"]), asyncio.Queue[str]()
     await connection.add_listener("custody_changes", lambda *said: heard.put_nowait(said[3]))
@@ -175,24 +175,24 @@ CHANGES = {
 
 @pytest.mark.parametrize("change", CHANGES)
 async def test_a_change_that_ends_a_standing_is_told_at_once(
-    service: Service, tenant: Tenant, owner: asyncpg.Connection, told: "asyncio.Queue[str]", change: str
+    service: Service, tenant: Tenant, owner: asyncpg.Connection, notices: "asyncio.Queue[str]", change: str
 ) -> None:
     tenant.agent()
     secret_of(service, tenant)
-    await until_told(told, tenant.id)
+    await until_told(notices, tenant.id)
 
     await owner.execute(CHANGES[change], tenant.id)
 
-    assert (await until_told(told, tenant.id))[-1] == tenant.id
+    assert (await until_told(notices, tenant.id))[-1] == tenant.id
 
 
 async def test_every_change_of_a_secret_or_route_is_told(
-    service: Service, tenant: Tenant, told: "asyncio.Queue[str]"
+    service: Service, tenant: Tenant, notices: "asyncio.Queue[str]"
 ) -> None:
     secret = secret_of(service, tenant)
-    await until_told(told, tenant.id)
+    await until_told(notices, tenant.id)
     route = route_of(service, tenant, secret)
-    await until_told(told, tenant.id)
+    await until_told(notices, tenant.id)
 
     for name, body in (
         ("RotateSecret", {"secret": secret, "value": "w", "rotate": False}),
@@ -201,18 +201,18 @@ async def test_every_change_of_a_secret_or_route_is_told(
         ("DeleteCredentialRoute", {"route": route}),
     ):
         done_as_tenant(service, tenant.key, name, body)
-        assert (await until_told(told, tenant.id))[-1] == tenant.id
+        assert (await until_told(notices, tenant.id))[-1] == tenant.id
 
 
 async def test_signing_tells_nobody(
-    service: Service, tenant: Tenant, other_tenant: Tenant, told: "asyncio.Queue[str]"
+    service: Service, tenant: Tenant, other_tenant: Tenant, notices: "asyncio.Queue[str]"
 ) -> None:
     agent = tenant.agent(rule("spending-limit", maxPerDay="100"))
 
     assert agent.sign().status_code == 200
     secret_of(service, other_tenant)
 
-    assert tenant.id not in await until_told(told, other_tenant.id)
+    assert tenant.id not in await until_told(notices, other_tenant.id)
 
 
 def clock_in(**later: int) -> str:
@@ -241,7 +241,7 @@ async def append(connection: asyncpg.Connection, tenants: list[str]) -> None:
 async def until_told(heard: "asyncio.Queue[str]", tenant: str) -> list[str]:
     """Everything the channel names until it names this tenant, which it must in a bounded time."""
     names: list[str] = []
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while tenant not in names:
             names.append(await heard.get())
     return names

@@ -125,7 +125,7 @@ async def test_readers_are_told_whose_events_there_are(
     await happens(owner, tenant)
     await publish(scheduler)
 
-    assert await asyncio.wait_for(told.get(), 5) == tenant
+    assert await asyncio.wait_for(told.get(), 60) == tenant
     assert told.empty()
     await api.close()
 

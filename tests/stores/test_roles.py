@@ -12,18 +12,18 @@ import pytest
 
 from custody.identity.request_signature import canonical
 from ops import places
+from tests.acts.sign_on import OIDC_PROVIDER
 from tests.audit.sealed import seal
 from tests.fixtures.callers import Tenant, new_tenant, rule
-from tests.fixtures.deployments import database_apart, deployed, owner_of
+from tests.fixtures.deployments import database_apart, deploy, owner_of
 from tests.fixtures.keepsakes import vote_on_something
 from tests.fixtures.people import Person, member
 from tests.fixtures.postgres import Database
 from tests.fixtures.server import EVM_CHAIN, Service
 from tests.fixtures.signer_socket import done_as_tenant
 from tests.fixtures.signers import new_quorum, new_signer
-from tests.routes.vault.bitcoin import LISTED, payment, signed
-from tests.routes.vault.transfers import authorised
-from tests.table.world import OIDC_PROVIDER
+from tests.routes.vault.bitcoin import LISTED, payment, sign_psbt
+from tests.routes.vault.transfers import with_signer
 
 PAGE = Path(__file__).parents[2].joinpath("docs/database.md").read_text()
 ROLES = ("api", "signer", "identity", "scheduler", "proxy")
@@ -53,6 +53,10 @@ TENANT_TABLES = (
     "transactions",
     "approvals",
     "spend",
+    "spend_totals",
+    "recipients",
+    "breaker_marks",
+    "call_charges",
     "rate",
     "nonces",
     "idempotency",
@@ -67,6 +71,10 @@ TENANT_TABLES = (
     "events",
     "secrets",
     "credential_routes",
+    "payment_routes",
+    "policy_sets",
+    "set_spend",
+    "set_totals",
     "credential_heads",
     "memberships",
     "invitations",
@@ -75,6 +83,7 @@ TENANT_TABLES = (
     "wallet_external_ids",
     "oidc_providers",
     "saml_configs",
+    "saml_keys",
     "saml_assertions_seen",
     "sso_domains",
     "sign_on_tests",
@@ -84,6 +93,8 @@ TENANT_TABLES = (
     "idempotency_counts",
     "webhook_endpoints",
     "deliveries",
+    "notification_channels",
+    "notices",
     "deleted_agents",
     "wallets",
 )
@@ -138,6 +149,9 @@ JUDGED = (
     "transactions",
     "approvals",
     "spend",
+    "spend_totals",
+    "recipients",
+    "breaker_marks",
     "rate",
     "nonces",
     "sealed",
@@ -147,6 +161,10 @@ JUDGED = (
     "platform_keys",
     "secrets",
     "credential_routes",
+    "payment_routes",
+    "policy_sets",
+    "set_spend",
+    "set_totals",
     "credential_heads",
     "memberships",
     "invitations",
@@ -156,12 +174,15 @@ JUDGED = (
     "wallet_external_ids",
     "oidc_providers",
     "saml_configs",
+    "saml_keys",
     "saml_assertions_seen",
     "app_secrets",
     "signing_keys",
     "used_signatures",
     "webhook_endpoints",
     "deliveries",
+    "notification_channels",
+    "notices",
     "deleted_agents",
     "wallets",
     *PEOPLE,
@@ -172,6 +193,12 @@ SIGN_ON = (
     "INSERT INTO wallet_external_ids SELECT tenant_id, user_id, user_id, '', now() FROM memberships "
     "WHERE tenant_id = $1",
     "INSERT INTO saml_configs VALUES ($1, '{}', '', now())",
+    "INSERT INTO call_charges SELECT tenant_id, gen_random_uuid(), id, incarnation, gen_random_uuid(), 1, NULL, now() "
+    "FROM agents WHERE tenant_id = $1",
+    "INSERT INTO recipients SELECT tenant_id, id, incarnation, 'paid', 'x', '', now() FROM agents WHERE tenant_id = $1",
+    "INSERT INTO breaker_marks SELECT tenant_id, id, incarnation, 'failed', gen_random_uuid(), now() FROM agents "
+    "WHERE tenant_id = $1",
+    "INSERT INTO saml_keys VALUES ($1, gen_random_uuid(), '', now())",
     "INSERT INTO saml_assertions_seen VALUES ($1, '', now() + interval '1 day')",
     "INSERT INTO sign_on_tests VALUES ($1, 'idp', '{}', now())",
     "INSERT INTO invitations (tenant_id, id, token_hash, email, role, status, created_at, expires_at, mac) VALUES ($1, "
@@ -181,11 +208,13 @@ SIGNERS_ACTIONS = (
     "tx.signed",
     "tx.approved",
     "policy.replaced",
+    "policy_set.created",
     "key.made",
     "agent.created",
     "tenant.created",
     "secret.rotated",
     "credential_route.created",
+    "payment_route.created",
     "signer.created",
     "wallet.created",
     "import.begun",
@@ -201,6 +230,7 @@ SIGNERS_ACTIONS = (
     "signing_key.made",
     "platform_key.made",
     "webhook.created",
+    "channel.created",
     "audit.mended",
 )
 
@@ -214,7 +244,7 @@ def apart(postgres_home: places.Home, worker_id: str) -> Database:
 @pytest.fixture(scope="module")
 def tenants(apart: Database) -> Iterator[tuple[Tenant, Tenant]]:
     """Two tenants with something in every table that one act or another writes."""
-    with deployed(apart) as service, new_tenant(service) as one, new_tenant(service) as other:
+    with deploy(apart) as service, new_tenant(service) as one, new_tenant(service) as other:
         for tenant in (one, other):
             _fill(service, tenant)
             # The log keeps subtrees of sixteen rows, and bounds of 512.
@@ -243,7 +273,7 @@ async def process(request: pytest.FixtureRequest, apart: Database) -> AsyncItera
 
 
 @pytest.fixture
-async def settled(process: asyncpg.Connection) -> asyncpg.Connection:
+async def tenant_connection(process: asyncpg.Connection) -> asyncpg.Connection:
     """Each process' connection with a tenant named, so that only grants can stand in the way."""
     await process.execute(_NAME_A_TENANT)
     return process
@@ -343,12 +373,12 @@ async def test_the_api_does_not_even_read_what_it_need_not(api: asyncpg.Connecti
 
 
 @pytest.mark.parametrize("table", ["audit", "outbox", "events"])
-async def test_appended_rows_cannot_be_changed(settled: asyncpg.Connection, table: str) -> None:
+async def test_appended_rows_cannot_be_changed(tenant_connection: asyncpg.Connection, table: str) -> None:
     for act in (f"INSERT INTO {table} DEFAULT VALUES", f"UPDATE {table} SET tenant_id = ''", f"DELETE FROM {table}"):
         with pytest.raises(asyncpg.InsufficientPrivilegeError):
-            await settled.execute(act)
+            await tenant_connection.execute(act)
     with pytest.raises(asyncpg.InsufficientPrivilegeError):
-        await settled.execute(f"TRUNCATE {table}")
+        await tenant_connection.execute(f"TRUNCATE {table}")
 
 
 async def test_no_role_changes_the_schema_or_the_clock(process: asyncpg.Connection) -> None:
@@ -555,6 +585,8 @@ async def _publish(database: Database) -> None:
 
 def _fill(service: Service, tenant: Tenant) -> None:
     tenant.ok("PUT", f"/tenants/{tenant.id}/config", tenant.ok("GET", f"/tenants/{tenant.id}/config"))
+    together = {"name": "All", "policies": [rule("spending-limit", maxPerDay="1000000", scope="set")]}
+    done_as_tenant(service, tenant.key, "ReplacePolicySet", {"policy_set": "tenant"} | together)
     agent = tenant.agent(rule("spending-limit", maxPerDay="10"), rule("auto-approve-threshold", threshold="5"))
     assert agent.sign(value=1, key="a key of mine").status_code == 200
     assert agent.sign(value=6).status_code == 202
@@ -563,13 +595,15 @@ def _fill(service: Service, tenant: Tenant) -> None:
     secret = done_as_tenant(service, tenant.key, "CreateSecret", {"name": "openai", "value": "a value"})["id"]
     fields = {"hostPattern": "api.example.com", "injectAs": "header", "injectKey": "authorization"}
     done_as_tenant(service, tenant.key, "CreateCredentialRoute", {"secret": secret, "fields": fields})
+    paid = {"hostPattern": "api.example.com", "maxPerCall": {f"evm:1:0x{'0a' * 20}": "1"}}
+    done_as_tenant(service, tenant.key, "CreatePaymentRoute", {"fields": paid})
     with closing(member(service, tenant, "owner", mfa=True)) as person:
         _administer(person, f"/tenants/{tenant.id}", tenant)
         new_quorum(person, agent, [new_signer(person, agent)["id"]], threshold=1)
         vote_on_something(service, tenant, person)
         person.ok("POST", f"/vault/{agent.id}/import/init", {"chain": "evm"})
-        payer = authorised(person, tenant.agent(LISTED), "sign_transaction")
-        assert signed(payer, payment(payer, 10_000)).status_code == 200
+        payer = with_signer(person, tenant.agent(LISTED), "sign_transaction")
+        assert sign_psbt(payer, payment(payer, 10_000)).status_code == 200
         person.ok("POST", "/accounts", {"id": "mine", "wallet_ids": [agent.id]})
         person.ok("POST", "/accounts/mine/aggregations", {})
         person.ok("POST", "/intents", {"intentType": "rpc", "payload": {"method": "eth_chainId", "chainId": EVM_CHAIN}})
@@ -590,5 +624,8 @@ def _administer(person: Person, path: str, tenant: Tenant) -> None:
     person.ok("PUT", f"{path}/oidc-providers", {"providers": [OIDC_PROVIDER]})
     webhook = person.ok("POST", "/webhooks", {"url": "http://127.0.0.1:9/"})["id"]
     person.ok("POST", f"/webhooks/{webhook}/test")
+    topic = {"kind": "ntfy", "target": "http://127.0.0.1:9/topic"}
+    channel = person.ok("POST", "/notification-channels", topic)["id"]
+    person.ok("POST", f"/notification-channels/{channel}/test")
     # What a process has counted of keys is written before its figures are shown.
     assert person.ok("GET", f"{path}/idempotency-metrics")["counters"]["observed"] > 0

@@ -10,10 +10,9 @@ import pytest
 from custody.kit import db
 from custody.kit.maker_store import maker_of
 from custody.kit.tenant_semaphore import MAX_WAITING, NoneFree, TenantSemaphore, TooManyOfTenant
-from tests.fixtures.callers import Tenant
+from tests.fixtures.callers import Tenant, fresh
 from tests.fixtures.people import sign_in
 from tests.fixtures.server import Service
-from tests.table.world import fresh
 
 SEATS = 3
 

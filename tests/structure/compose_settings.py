@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from api.settings import read as read_api
-from custody.chains.table import BUILT_IN
+from custody.chains import built_in, families
 from identity.settings import read as read_identity
 from ops import connections, database_addresses, variables
 from ops.settings import PROCESSES
@@ -13,6 +13,7 @@ from proxy_addon.settings import read as read_proxy
 from scheduler.settings import read as read_scheduler
 from signer.settings import read as read_signer
 
+families.hand_in(built_in.LISTED)
 COMPOSE: Final = Path(__file__).parents[2] / "compose.yaml"
 BEGIN: Final = "# Written by `make compose`, from here"
 END: Final = "# to here.\n"
@@ -75,7 +76,7 @@ def read_by(process: str) -> set[str]:
         names |= asked.names & variables.NAMES
     if process in ("api", "scheduler"):
         # As the supervisor hands them out: the workers read the table of chains, and call no node.
-        names |= {f"SERVICE_RPC_URL_{chain.id}" for chain in BUILT_IN}
+        names |= {f"SERVICE_RPC_URL_{chain.id}" for chain in built_in.CHAINS}
     return names
 
 
@@ -115,7 +116,7 @@ def _in_order(name: str) -> tuple[str, int]:
     return text, int(name.removeprefix(text) or 0)
 
 
-def rewritten(text: str) -> str:
+def rewrite(text: str) -> str:
     """The file with what is generated as it should be."""
     head, rest = text.split(BEGIN)
     said = rest.split("\n", 1)[0]
@@ -123,4 +124,4 @@ def rewritten(text: str) -> str:
 
 
 if __name__ == "__main__":
-    COMPOSE.write_text(rewritten(COMPOSE.read_text()))
+    COMPOSE.write_text(rewrite(COMPOSE.read_text()))

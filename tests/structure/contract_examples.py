@@ -19,7 +19,7 @@ from api.routes import endpoints
 from tests.fixtures.exchanges import JSON, Exchange
 from tests.fixtures.held_contract import Place, misfit
 from tests.fixtures.listed_codes import contract
-from tests.fixtures.placeholders import replaced
+from tests.fixtures.placeholders import replace_values
 
 # Pages for people, and a stream, which has no end; the contract itself.
 UNSHOWN = {"text/html", "text/event-stream"}
@@ -78,7 +78,7 @@ def best_of(exchanges: Iterable[Exchange]) -> examples.Kept:
         for example in _best(sent, place, media, None):
             found.bodies[name] = example
     for (status, code), got in sorted(refusals.items()):
-        found.refusals.setdefault(status, {})[code] = replaced(min(got, key=_length))
+        found.refusals.setdefault(status, {})[code] = replace_values(min(got, key=_length))
     _say_what_nobody_met(found)
     return found
 
@@ -116,7 +116,7 @@ def _media_of_body(place: Place) -> str:
 
 def _best(given: list[Any], place: Place, media: str, status: str | None) -> list[Any]:
     """Of those that fit the contract the one that is most worth showing; none where none fits."""
-    shown = sorted((replaced(_short(one)) for one in given), key=_worth)
+    shown = sorted((replace_values(_short(one)) for one in given), key=_worth)
     # A body fits the form that has fewer names, and so both.
     return [one for one in shown if misfit(place, media, one, status, in_plain=status is None) is None][:1]
 
@@ -156,13 +156,13 @@ def _names(value: Any) -> Iterator[str]:
 def lines_of(kept: examples.Kept) -> str:
     """The file: an example a line, so that a change shows which."""
     parts = (
-        f' "{name}": {{\n' + ",\n".join(f'  "{key}": {_json(one)}' for key, one in _sorted(part).items()) + "\n }"
+        f' "{name}": {{\n' + ",\n".join(f'  "{key}": {_json(one)}' for key, one in _in_order(part).items()) + "\n }"
         for name, part in msgspec.structs.asdict(kept).items()
     )
     return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
-def _sorted(part: dict[str, Any]) -> dict[str, Any]:
+def _in_order(part: dict[str, Any]) -> dict[str, Any]:
     return dict(sorted(part.items()))
 
 

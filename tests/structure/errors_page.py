@@ -18,7 +18,7 @@ one that you do not know by its status. Which route answers which is in the cont
 """
 
 
-def written() -> str:
+def page() -> str:
     """The page."""
     found = meanings(endpoints())
     rows = (
@@ -29,4 +29,4 @@ def written() -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(written())
+    PAGE.write_text(page())

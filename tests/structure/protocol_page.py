@@ -1,4 +1,4 @@
-"""Writes the tables of the pages that list the workers' messages from the declarations: `make protocol`."""
+"""Writes the tables of the page that lists the workers' messages from the declarations: `make protocol`."""
 
 import re
 from pathlib import Path
@@ -12,12 +12,14 @@ from custody.protocol import common
 from custody.protocol.command import Command, Declaration, commands_of, declaration_of
 from custody.protocol.identity import (
     api_keys,
+    channels,
     credentials,
     devices,
     domains,
     factors,
     identities,
     invitations,
+    members,
     oidc,
     origins,
     sessions,
@@ -32,57 +34,56 @@ from custody.protocol.signer import (
     approver_keys,
     authority,
     bitcoin,
+    calls,
     imports,
     intents,
     operation,
     orders,
+    payment_routes,
     policies,
+    policy_sets,
+    receipts,
     secrets,
+    simulation,
     user_wallets,
 )
 
-_DOCS = Path(__file__).parents[2] / "docs"
-# Of each page, its sections.
-PAGES: dict[Path, dict[str, ModuleType]] = {
-    _DOCS / "protocol-messages.md": {
-        "Agents": agents,
-        "Policies": policies,
-        "Signers and key quorums": authority,
-        "Secrets and credential routes": secrets,
-        "Orders": orders,
-        "Votes": approver_keys,
-        "Operation": operation,
-        "Every worker": common,
-    },
-    _DOCS / "protocol-wallets.md": {
-        "Bitcoin": bitcoin,
-        "Key imports": imports,
-        "Wallets of people": user_wallets,
-        "Intents": intents,
-    },
-    _DOCS / "protocol-people.md": {
-        "Signing in": sign_in,
-        "Sessions": sessions,
-        "Second factors": factors,
-        "Devices": devices,
-        "Origins": origins,
-        "Tenants and members": tenants,
-        "API keys": api_keys,
-        "Credentials": credentials,
-        "Webhooks": webhooks,
-    },
-    _DOCS / "protocol-joining.md": {
-        "Linked identities": identities,
-        "Invitations": invitations,
-    },
-    _DOCS / "protocol-sign-on.md": {
-        "Signing in at identity providers": sign_on,
-        "OIDC providers": oidc,
-        "E-mail domains": domains,
-    },
-    _DOCS / "protocol-operator.md": {
-        "People whom the operator names": users,
-    },
+PAGE = Path(__file__).parents[2] / "docs" / "protocol.md"
+SECTIONS: dict[str, ModuleType] = {
+    "Agents": agents,
+    "Policies": policies,
+    "Policy sets": policy_sets,
+    "Signers and key quorums": authority,
+    "Secrets and credential routes": secrets,
+    "Payment routes": payment_routes,
+    "Priced calls": calls,
+    "Orders": orders,
+    "Simulations": simulation,
+    "Receipts": receipts,
+    "Votes": approver_keys,
+    "Operation": operation,
+    "Every worker": common,
+    "Bitcoin": bitcoin,
+    "Key imports": imports,
+    "Wallets of people": user_wallets,
+    "Intents": intents,
+    "Signing in": sign_in,
+    "Sessions": sessions,
+    "Second factors": factors,
+    "Devices": devices,
+    "Origins": origins,
+    "Tenants and members": tenants,
+    "API keys": api_keys,
+    "Credentials": credentials,
+    "Webhooks": webhooks,
+    "Notification channels": channels,
+    "Linked identities": identities,
+    "Invitations": invitations,
+    "Colleagues": members,
+    "Signing in at identity providers": sign_on,
+    "OIDC providers": oidc,
+    "E-mail domains": domains,
+    "People whom the operator names": users,
 }
 _HEAD = "| Message | Fields | Proof | From | Session | Answer |\n|---|---|---|---|---|---|\n"
 _ROLES = {ANYBODY: "any", READERS: "reader", BUILDERS: "builder", ADMINS: "admin"}
@@ -101,7 +102,7 @@ def fields_of(kind: type[msgspec.Struct]) -> str:
     return " ".join(f"`{field.encode_name}{'' if field.required else '?'}`" for field in msgspec.structs.fields(kind))
 
 
-def rewritten(text: str, sections: dict[str, ModuleType]) -> str:
+def rewrite(text: str, sections: dict[str, ModuleType]) -> str:
     """A page with the table of each section as its module declares it; the rest is left as it is."""
     for title, module in sections.items():
         heading = f"\n## {title}\n"
@@ -136,5 +137,4 @@ def _reply(reply: Any) -> str:
 
 
 if __name__ == "__main__":
-    for page, sections in PAGES.items():
-        page.write_text(rewritten(page.read_text(), sections))
+    PAGE.write_text(rewrite(PAGE.read_text(), SECTIONS))

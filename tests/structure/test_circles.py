@@ -12,7 +12,7 @@ from tests.fixtures.imports import PACKAGES, ROOT, modules_of
 def imports(package: str) -> dict[str, set[str]]:
     """Find what each module of a package imports of that package, for types too."""
     modules = set(modules_of(package))
-    return {name: {one for one in _named(_file(name), modules) if one in modules and one != name} for name in modules}
+    return {name: {one for one in _imports(_file(name), modules) if one in modules and one != name} for name in modules}
 
 
 def _file(name: str) -> Path:
@@ -20,7 +20,7 @@ def _file(name: str) -> Path:
     return place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
 
 
-def _named(file: Path, modules: set[str]) -> Iterator[str]:
+def _imports(file: Path, modules: set[str]) -> Iterator[str]:
     for node in ast.walk(ast.parse(file.read_text())):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -70,4 +70,4 @@ def test_a_circle_of_modules_would_be_found() -> None:
 def test_an_import_for_types_alone_is_counted(tmp_path: Path) -> None:
     file = tmp_path / "sample.py"
     file.write_text("if TYPE_CHECKING:\n    from signer import record\n    from signer.votes import Tally\n")
-    assert [*_named(file, {"signer.record", "signer.votes"})] == ["signer.record", "signer.votes"]
+    assert [*_imports(file, {"signer.record", "signer.votes"})] == ["signer.record", "signer.votes"]

@@ -8,7 +8,7 @@ import pytest
 from ops import variables
 from tests.fixtures.images import compose, stages
 from tests.outside.processes import PROJECT
-from tests.structure.compose_settings import COMPOSE, FIXED, READ, READERS, files_of, rewritten
+from tests.structure.compose_settings import COMPOSE, FIXED, READ, READERS, files_of, rewrite
 
 NEEDED = {"POSTGRES_PASSWORD": "p" * 20, "SERVICE_PUBLIC_URL": "https://custody.example.com"}
 UNSET = compose(NEEDED)
@@ -19,7 +19,8 @@ ADDRESS = "postgresql://owner:pw@db.example.com/custody?sslmode=verify-full"
 # For commands within a container, and for the operator's.
 NOT_OF_A_PROCESS = {
     *("SERVICE_SESSION", "SERVICE_URL", "SERVICE_PROXY_URL", "SERVICE_KEY", "SERVICE_KEY_FILE"),
-    *("SERVICE_AGENT_ID", "SERVICE_AGENT_TOKEN"),
+    *("SERVICE_AGENT_ID", "SERVICE_AGENT_TOKEN", "SERVICE_AGENT_TOKEN_FILE"),
+    *("SERVICE_MCP_PORT", "SERVICE_MCP_HOST", "SERVICE_MCP_ALLOWED_HOSTS"),
     # The supervisor's: a container has one process.
     "SERVICE_PROXY_WORKERS",
     # And its uid is the image's.
@@ -34,7 +35,7 @@ def environment(file: dict[str, Any], service: str) -> dict[str, str]:
 def test_the_file_has_what_the_processes_read() -> None:
     text = COMPOSE.read_text()
 
-    assert text == rewritten(text), "run `make compose`"
+    assert text == rewrite(text), "run `make compose`"
 
 
 def test_every_variable_of_the_page_is_read_by_somebody_or_a_clients() -> None:

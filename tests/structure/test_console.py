@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-import pytest
 from textual.binding import Binding
 
 from console.app import Console
 from console.dialogs.ask import Ask
+from tests.fixtures.each import each
 
 ROOT = Path(__file__).parents[2]
 FILES = sorted((ROOT / "console").rglob("*.py"))
@@ -73,7 +73,7 @@ def keywords(node: ast.Call) -> dict[str, object]:
     return {word.arg: getattr(word.value, "value", ...) for word in node.keywords if word.arg}
 
 
-@pytest.mark.parametrize("file", FILES, ids=name)
+@each("file", FILES, ids=name)
 def test_text_is_shown_by_the_widget_that_reads_no_markup(file: Path) -> None:
     imported = {
         alias.name
@@ -93,7 +93,7 @@ def test_text_is_shown_by_the_widget_that_reads_no_markup(file: Path) -> None:
     assert marked == []
 
 
-@pytest.mark.parametrize("file", FILES, ids=name)
+@each("file", FILES, ids=name)
 def test_text_does_not_get_to_where_markup_is_read(file: Path) -> None:
     """Titles of borders, tooltips and placeholders are markup: only our own words stand there."""
     placed = [
@@ -146,7 +146,7 @@ def _below(kind: type) -> Iterator[type]:
         yield from _below(one)
 
 
-@pytest.mark.parametrize("place", Console.MODES)
+@each("place", Console.MODES)
 def test_every_place_has_a_picture(place: str) -> None:
     drawn = [file for file in PICTURES.glob(f"test_{place}*/*.svg") if file.stat().st_size > 1_000]
 

@@ -15,16 +15,6 @@ from console.entry.device_flow import DeviceCode
 from console.entry.person import _CurrentSession, _OfTenant
 from console.queue.decisions import _Decided
 from console.wire.api_client import SignedIn
-from console.wire.shapes import (
-    Agent,
-    AgentTokens,
-    Approval,
-    Dashboard,
-    Effect,
-    PolicyRule,
-    Transaction,
-    TransactionPage,
-)
 from console.wire.shapes_accounts import AccountBalance, AccountPage
 from console.wire.shapes_agents import Account, AgentDashboard, Frozen, Simulated, Tenant
 from console.wire.shapes_audit import AuditPage
@@ -35,6 +25,16 @@ from console.wire.shapes_signers import KeyQuorum, Signer
 from console.wire.shapes_votes import ApproverKey, ExactOrder, VoteTaken
 from console.wire.shapes_webhooks import Delivery, Endpoint
 from tests.fixtures.imports import ROOT, modules_of
+from words.shapes import (
+    Agent,
+    AgentTokens,
+    Approval,
+    Dashboard,
+    Effect,
+    PolicyRule,
+    Transaction,
+    TransactionPage,
+)
 
 CONTRACT = json.loads((ROOT / "openapi.json").read_text())
 # What an order does, of which the contract says only that it is an object.
@@ -107,10 +107,10 @@ def answer(method: str, path: str) -> Any:
     path, _, wanted = path.partition(" ")
     done = CONTRACT["paths"][path][method]["responses"]
     status = wanted or min(status for status, body in done.items() if status[0] == "2" and "content" in body)
-    return resolved(done[status]["content"]["application/json"]["schema"])["properties"]["data"]
+    return resolve(done[status]["content"]["application/json"]["schema"])["properties"]["data"]
 
 
-def resolved(schema: Any) -> Any:
+def resolve(schema: Any) -> Any:
     while "$ref" in schema:
         schema = CONTRACT["components"]["schemas"][schema["$ref"].rsplit("/", 1)[1]]
     return schema
@@ -118,7 +118,7 @@ def resolved(schema: Any) -> Any:
 
 def kinds(schema: Any) -> Iterator[Any]:
     """The schemas of one kind each that a schema stands for."""
-    schema = resolved(schema)
+    schema = resolve(schema)
     for one in schema.get("anyOf") or schema.get("oneOf") or ():
         yield from kinds(one)
     if "type" in schema:
@@ -178,7 +178,8 @@ def test_every_field_of_every_shape_is_in_some_answer() -> None:
     reader = Reader()
     for method, path, shape in READ:
         assert [*reader.misread(inspect.type_info(shape), answer(method, path))] == []
-    named = [name for name in modules_of("console.wire") if name.rpartition(".")[2].startswith("shapes")]
+    wire = [name for name in modules_of("console.wire") if name.rpartition(".")[2].startswith("shapes")]
+    named = ["words.shapes", *wire]
     written = {
         one
         for name in named

@@ -6,22 +6,30 @@ from collections.abc import Iterator
 from typing import Any
 
 import httpx
+import msgspec
 import pytest
 
 from api.http import openapi
 from api.http.contract import texts
+from api.http.contract.codes import problems_of
+from api.http.contract.events import PAYLOADS
 from api.http.contract.headers import HEADERS
 from api.http.contract.schemas import UUID, named_in
-from api.http.endpoint import Routes
+from api.http.endpoint import Endpoint, Routes
 from api.http.errors import STATUS
-from api.http.who import public
+from api.http.who import asking, public
 from api.routes import endpoints
 from custody.kit import errors
-from custody.webhooks.events import PAYLOADS
+from custody.kit.errors import Unavailable
+from custody.protocol.command import declaration_of, refuses
+from custody.protocol.signer.agents import DeleteAgent
+from custody.protocol.signer.order_refusals import AgentAbsent
 from custody.webhooks.names import TEST
 from tests.fixtures.held_contract import breach, of_body, place_of
-from tests.fixtures.listed_codes import unlisted
+from tests.fixtures.listed_codes import find_unlisted
 from tests.outside.processes import PROJECT
+from tests.table.largest_rows import LONGEST
+from tests.table.mounts import each_once, is_list
 
 TABLE = endpoints()
 SERVED = openapi.documents(TABLE, "http://localhost:3200")
@@ -267,9 +275,40 @@ def test_a_route_names_no_error_by_its_kind() -> None:
     assert [endpoint.contract_path for endpoint in TABLE if kinds & set(endpoint.fails)] == []
 
 
-def test_two_types_of_one_name_are_refused() -> None:
-    import msgspec  # noqa: PLC0415 - two modules would be needed otherwise
+def listed_twice(route: Endpoint) -> list[str]:
+    """Name the errors of a route, or of its command, that follow from something else that it declares."""
+    refused = declaration_of(route.who.asks).refuses if route.who.asks is not None else ()
+    alone = msgspec.structs.replace(route, fails=(), who=msgspec.structs.replace(route.who, asks=None))
+    known = set(problems_of(alone))
+    both = {problem for problem in refused if problem in route.fails or problem in known}
+    return sorted(problem.__name__ for problem in both | (known & set(route.fails)))
 
+
+def test_a_route_lists_no_error_that_its_command_or_its_kind_lists() -> None:
+    # Of a retired route all that it answers.
+    routes = [route for route in TABLE if 410 not in route.returns]
+
+    found = {f"{route.method} {route.contract_path}": listed_twice(route) for route in routes}
+
+    assert {where: names for where, names in found.items() if names} == {}
+
+
+def test_a_route_that_lists_an_error_again_is_found() -> None:
+    async def show_thing() -> None:
+        """Do nothing."""
+
+    routes = Routes("/things", tag="Agents")
+    routes.get("/one", who=asking(DeleteAgent), fails=(AgentAbsent, Unavailable))(show_thing)
+
+    assert listed_twice(routes.endpoints[0]) == ["AgentAbsent", "Unavailable"]
+
+
+def test_a_command_says_what_it_refuses_before_it_is_declared() -> None:
+    with pytest.raises(TypeError, match="below its declaration"):
+        refuses(AgentAbsent)(DeleteAgent)
+
+
+def test_two_types_of_one_name_are_refused() -> None:
     other = msgspec.defstruct("Agent", [("id", str)])
 
     async def show_agent() -> other:  # type: ignore[valid-type]
@@ -300,7 +339,7 @@ def test_clients_of_tests_tell_a_code_that_is_not_listed(asked: str, status: int
     request = httpx.Request(method, f"http://127.0.0.1{path}")
     answer = httpx.Response(status, json={"ok": False, "data": {"code": code}}, request=request)
 
-    assert (unlisted(answer) is None) == told
+    assert (find_unlisted(answer) is None) == told
 
 
 AGENTS = "http://127.0.0.1/agents"
@@ -358,3 +397,7 @@ def test_clients_of_tests_hold_bodies_that_were_taken_against_the_contract(body:
     assert place is not None
     told = of_body(request, place)
     assert (told is None) if problem is None else (problem in str(told)), told
+
+
+def test_every_list_has_a_making_of_its_longest_rows() -> None:
+    assert {endpoint.contract_path for endpoint in each_once() if is_list(endpoint)} <= set(LONGEST)

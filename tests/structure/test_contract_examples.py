@@ -6,14 +6,14 @@ from typing import Any
 
 import msgspec
 import pyotp
-import pytest
 from solders.keypair import Keypair
 
 from api.http.contract import examples
 from custody.kit import tokens
+from tests.fixtures.each import each
 from tests.fixtures.held_contract import Place, misfit
 from tests.fixtures.listed_codes import contract
-from tests.fixtures.placeholders import replaced
+from tests.fixtures.placeholders import replace_values
 from tests.structure.contract_examples import UNSHOWN, lines_of, places
 
 KEPT = msgspec.json.decode(examples.FILE.read_bytes(), type=examples.Kept)
@@ -26,30 +26,30 @@ UNSEEN = {
 }
 
 
-def shown(place: Place) -> Iterator[tuple[str | None, str, list[Any]]]:
+def bodies_and_answers(place: Place) -> Iterator[tuple[str | None, str, list[Any]]]:
     """Every body and answer of an operation: the status of an answer, what it is, and its examples."""
     for media, said in place.operation.get("requestBody", {}).get("content", {}).items():
         yield None, media, of_media(said)
     for status, answer in place.operation["responses"].items():
-        for media, said in followed(answer).get("content", {}).items():
+        for media, said in follow(answer).get("content", {}).items():
             if media not in UNSHOWN:
                 yield status, media, of_media(said)
 
 
 def of_media(said: dict[str, Any]) -> list[Any]:
-    many = [followed(one)["value"] for one in said.get("examples", {}).values()]
+    many = [follow(one)["value"] for one in said.get("examples", {}).values()]
     return [said["example"], *many] if "example" in said else many
 
 
-def followed(node: dict[str, Any]) -> dict[str, Any]:
+def follow(node: dict[str, Any]) -> dict[str, Any]:
     _, part, kind, name = node["$ref"].split("/") if "$ref" in node else ("", "", "", "")
     return contract()[part][kind][name] if name else node
 
 
-@pytest.mark.parametrize("operation", PLACES)
+@each("operation", PLACES)
 def test_every_body_and_answer_has_an_example_that_its_schema_takes(operation: str) -> None:
     place = PLACES[operation]
-    found = list(shown(place))
+    found = list(bodies_and_answers(place))
 
     missing = {f"{operation} {status or 'body'} {media}" for status, media, given in found if not given}
     assert missing == {one for one in UNSEEN if one.startswith(f"{operation} ")}
@@ -67,9 +67,9 @@ def test_an_answer_with_a_code_shows_one_of_its_status() -> None:
         f"{operation} {status}: {code}"
         for operation, place in PLACES.items()
         for status, answer in place.operation["responses"].items()
-        for said in followed(answer).get("content", {}).values()
+        for said in follow(answer).get("content", {}).values()
         for code in said.get("examples", {})
-        if code not in followed(answer)[examples.CODES]
+        if code not in follow(answer)[examples.CODES]
     ]
 
     assert wrong == []
@@ -79,12 +79,12 @@ def test_kept_examples_have_nothing_left_to_replace() -> None:
     many = [*KEPT.answers.values(), *KEPT.refusals.values()]
     values = [*KEPT.bodies.values(), *(one for part in many for one in part.values())]
 
-    assert [(one, again) for one in values if (again := replaced(one)) != one] == []
+    assert [(one, again) for one in values if (again := replace_values(one)) != one] == []
     assert lines_of(KEPT) == examples.FILE.read_text()
     assert examples.FILE.stat().st_size < 400_000
 
 
-@pytest.mark.parametrize(
+@each(
     "secret",
     [
         tokens.new_api_key("ck_live"),
@@ -105,8 +105,8 @@ def test_kept_examples_have_nothing_left_to_replace() -> None:
 def test_values_of_one_run_are_replaced_wherever_they_stand(secret: str) -> None:
     kept = {"a": [f"before {secret}, after", secret], secret: 1_796_000_000}
 
-    once = replaced(kept)
+    once = replace_values(kept)
 
     assert secret[4:] not in msgspec.json.encode(once).decode()
-    assert replaced(once) == once
+    assert replace_values(once) == once
     assert "1796000000" not in str(once)

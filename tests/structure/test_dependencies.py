@@ -8,8 +8,10 @@ from ops.settings import MODULES
 from tests.fixtures.imports import PACKAGES, PROJECT, ROOT, canonical, foreign, modules_of, pins, pythons
 
 _ALL = {name: set(names) for name, names in PROJECT["dependency-groups"].items()}
+# Resolved by themselves, and installed beside nothing else.
+APART = ("mcp", "release")
 # Those of what we import. Another builds wheels for images, and nothing of it stays there.
-GROUPS = {name: names for name, names in _ALL.items() if name not in ("dev", "build")}
+GROUPS = {name: names for name, names in _ALL.items() if name not in ("dev", "build", *APART)}
 # What runs in an image besides the modules of its process.
 BESIDE = {
     "signer": ["ops.main", "ops.healthy", "ops.keys", "ops.restore", "identity.verify"],
@@ -24,9 +26,11 @@ UNSEEN = {
 }
 
 
-def started(group: str) -> list[str]:
+def start_modules(group: str) -> list[str]:
     """The modules that a group is for."""
-    if group in ("console", "ops"):
+    if group == "console":
+        return [*modules_of(group), *modules_of("tenant_command")]
+    if group in ("ops", "mcp_server"):
         return modules_of(group)
     if group == "migrate":
         return BESIDE[group]
@@ -42,8 +46,18 @@ LOCKED = {file.stem: pins(file) for file in sorted((ROOT / "locks").glob("*.lock
 
 @pytest.mark.parametrize("group", GROUPS)
 def test_a_group_names_what_its_modules_import_and_nothing_else(group: str) -> None:
-    needed = foreign(started(group))
+    needed = foreign(start_modules(group))
     assert GROUPS[group] == set(needed) | UNSEEN.get(group, set())
+
+
+def test_the_mcp_server_is_installed_apart_with_what_it_imports() -> None:
+    declared, extra = PROJECT["dependency-groups"]["mcp"], PROJECT["project"]["optional-dependencies"]["mcp"]
+    locked = {canonical(pin.split("==")[0]) for pin in LOCKED["mcp"]}
+    service = names(PROJECT["project"]["dependencies"])
+    assert set(foreign(start_modules("mcp_server"))) == names(declared) <= locked
+    assert all(LOCKED["mcp"].values())
+    assert names(extra) | service >= names(declared) - {"mcp-types", "starlette"}
+    assert locked & {"cryptography", "asyncpg", "sanic", "mitmproxy", "coincurve"} <= {"cryptography"}
 
 
 def test_an_import_that_is_missed_would_be_found() -> None:
@@ -58,7 +72,7 @@ def test_every_process_has_a_group_and_a_lock(process: str) -> None:
     assert process in LOCKED
 
 
-@pytest.mark.parametrize("group", LOCKED)
+@pytest.mark.parametrize("group", [group for group in LOCKED if group not in APART])
 def test_a_lock_holds_its_group_in_the_versions_of_the_checkout(group: str) -> None:
     whole = pins(ROOT / "requirements.lock")
     locked = LOCKED[group]

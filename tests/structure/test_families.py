@@ -4,9 +4,9 @@ import typing
 
 from api.areas.funds.read import TOKENS
 from api.areas.simulation import past
-from custody.chains.families import FAMILIES, WALLETS
-from custody.chains.families import KINDS as KIND_NAMES
+from custody.chains.built_in import FAMILIES, WALLETS
 from custody.chains.family import SigningFamily
+from custody.chains.kinds import Kind
 from custody.chains.nodes import NODES
 from custody.chains.orders import ORDERS
 from custody.protocol.signer.agents import WalletAddresses
@@ -14,7 +14,9 @@ from custody.transactions.types import TransactionQuery
 from scheduler.tx_tracking.follow import LOOKS
 from signer.orders.built_in import KINDS
 from signer.wallets.built_in import BORN_WITH, KEYS
+from tests.fixtures.imports import PACKAGES, ROOT, closure, modules_of
 
+KIND_NAMES = typing.get_args(Kind)
 # Of Bitcoin an agent has a root once it asked for an address, and no node is asked.
 OF_WALLETS = [kind for family in WALLETS.values() for kind in family.order_kinds]
 SIGNING = [name for name, family in FAMILIES.items() if isinstance(family, SigningFamily)]
@@ -33,6 +35,7 @@ def test_a_family_has_nodes_in_every_list_or_in_none() -> None:
 
 
 def test_every_kind_of_order_has_its_class() -> None:
+    assert tuple(kind for family in FAMILIES.values() for kind in family.order_kinds) == KIND_NAMES
     assert tuple(ORDERS) == KIND_NAMES
     assert {kind.name for kind in KINDS.by_order.values()} == set(KIND_NAMES)
     assert set(ORDERS.values()) <= set(KINDS.by_order)
@@ -43,3 +46,18 @@ def test_the_filter_takes_the_kinds_that_the_families_list() -> None:
 
     assert typing.get_args(named) == KIND_NAMES
     assert set(OF_WALLETS) < set(KIND_NAMES)
+
+
+def test_whatever_runs_and_asks_for_families_hands_them_in() -> None:
+    """A program that forgets it would refuse every address and every chain."""
+    asked = ROOT / "custody/chains/families.py"
+    programs = {
+        module: file.read_text()
+        for package in PACKAGES
+        for module in modules_of(package)
+        if (file := ROOT / f"{module.replace('.', '/')}.py").exists() and '__name__ == "__main__"' in file.read_text()
+    }
+    asking = {module for module in programs if asked in closure([module])}
+
+    assert asking >= {"api.__main__", "signer.__main__", "identity.verify"}
+    assert [module for module in asking if "families.hand_in(" not in programs[module]] == []

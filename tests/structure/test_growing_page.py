@@ -1,4 +1,4 @@
-"""docs/growing.md: every command on it exists, and its tables are those of the newest line of figures."""
+"""docs/operate.md: every command on it exists, and its tables are those of the newest line of figures."""
 
 import re
 from importlib.util import find_spec

@@ -12,9 +12,11 @@ from tests.outside.processes import PROJECT
 _TUPLES = {"DatabaseAway": (OSError, TimeoutError)}
 
 
-def hidden(source: str) -> list[str]:
+def find_hidden(source: str) -> list[str]:
     """The handlers that stand behind a wider one, by line and name."""
     found = []
+    if source.count("except") < 2:
+        return found
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Try):
             before: tuple[type, ...] = ()
@@ -40,11 +42,11 @@ def _kinds(node: ast.expr | None) -> tuple[type, ...]:
 @pytest.mark.parametrize("package", sorted(PACKAGES))
 def test_no_handler_stands_behind_a_wider_one(package: str) -> None:
     files = sorted((PROJECT / package).rglob("*.py"))
-    assert {str(file): hidden(file.read_text()) for file in files if hidden(file.read_text())} == {}
+    assert {str(file): hidden for file in files if (hidden := find_hidden(file.read_text()))} == {}
 
 
 def test_a_handler_behind_a_wider_one_is_seen() -> None:
     source = "try:\n    f()\nexcept (OSError, BadFrame):\n    g()\nexcept TimeoutError:\n    h()\n"
-    assert hidden(source) == ["5: TimeoutError"]
-    assert hidden(source.replace("(OSError, BadFrame)", "(*db.DatabaseAway, ValueError)")) == ["5: TimeoutError"]
-    assert hidden("try:\n    f()\nexcept TimeoutError:\n    g()\nexcept OSError:\n    h()\n") == []
+    assert find_hidden(source) == ["5: TimeoutError"]
+    assert find_hidden(source.replace("(OSError, BadFrame)", "(*db.DatabaseAway, ValueError)")) == ["5: TimeoutError"]
+    assert find_hidden("try:\n    f()\nexcept TimeoutError:\n    g()\nexcept OSError:\n    h()\n") == []

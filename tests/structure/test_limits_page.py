@@ -8,7 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import pytest
+from tests.fixtures.each import each
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/limits.md").read_text()
@@ -83,7 +83,7 @@ def in_settings(variable: str) -> float:
     raise AssertionError(f"{variable} is not in docs/environment.md")
 
 
-@pytest.mark.parametrize(("bound", "said", "places"), ROWS, ids=[row[0] for row in ROWS])
+@each(("bound", "said", "places"), ROWS, ids=[row[0] for row in ROWS])
 def test_a_bound_is_what_the_code_says(bound: str, said: str, places: str) -> None:
     named = re.findall(r"`([\w.\[\]]+)`", places)
 

@@ -27,13 +27,15 @@ import signer
 from api.http import addresses, forms
 from custody.chains.evm import address as evm_address
 from custody.chains.evm import typed_data
-from custody.chains.orders import TypedDataField, TypedDataOrder
+from custody.chains.evm.typed_order import TypedDataField, TypedDataOrder
 from custody.identity import siwe
 from custody.identity.request_signature import check_times
 from custody.kit import clock, json_bodies
 from custody.kit.jwt import TokenKeys
 from custody.policies.kinds import PolicyRule
+from custody.policies.kinds.argument_conditions import ConditionConfig, conditions_on
 from custody.policies.kinds.contract_allowlist import ContractAllowlistConfig
+from custody.policies.types import InvalidPolicy
 from identity.saml import strict_xml
 from identity.saml.response import decode_response
 
@@ -117,11 +119,11 @@ def test_a_pattern_takes_time_in_proportion_to_its_text(pattern: re.Pattern[Any]
     for letter in sorted(letters_of(pattern)):
         for ending in ("", "\x00"):
 
-            def matched(length: int, letter: str = letter, ending: str = ending) -> Callable[[], object]:
+            def match_of(length: int, letter: str = letter, ending: str = ending) -> Callable[[], object]:
                 text: Any = letter * length + ending
                 return lambda: pattern.match(text if isinstance(pattern.pattern, str) else text.encode())
 
-            assert not grows_with_its_square(matched), (letter, ending)
+            assert not grows_with_its_square(match_of), (letter, ending)
 
 
 def test_the_judge_notices_a_square() -> None:
@@ -138,6 +140,16 @@ def document(kind: str, value: str) -> TypedDataOrder:
 def rules_of(kind: str, config: dict[str, Any]) -> Callable[[], object]:
     body = msgspec.json.encode([{"type": kind, "enabled": True, "config": config}])
     return lambda: [rule.config.terms() for rule in msgspec.json.decode(body, type=list[PolicyRule])]
+
+
+def declared_by(abi: str, arg: str = "a", value: str = "1") -> Callable[[], object]:
+    def read() -> object:
+        try:
+            return conditions_on(abi, [ConditionConfig(arg, "eq", value)])
+        except InvalidPolicy as refused:
+            return refused
+
+    return read
 
 
 LONG: dict[str, Callable[[int], Callable[[], object]]] = {
@@ -172,6 +184,13 @@ LONG: dict[str, Callable[[int], Callable[[], object]]] = {
     "rules, one chain": lambda n: rules_of("allowed-chains", {"chains": ["solana:" + "a" * n]}),
     "rules, hours": lambda n: rules_of("time-window", {"allowedHours": [{"start": 1, "end": 2}] * (n // 21)}),
     "rules, an amount": lambda n: rules_of("spending-limit", {"maxPerDay": "1" * n}),
+    "rules, a declaration": lambda n: declared_by("f(" + ",".join(f"bool a{place}" for place in range(n // 12)) + ")"),
+    "rules, structs": lambda n: declared_by(
+        "f(bool a)" + "".join(f"S{place}(S{place + 1} a)" for place in range(n // 16))
+    ),
+    "rules, arrays": lambda n: declared_by("f(bool" + "[1]" * (n // 3) + " a)"),
+    "rules, a path": lambda n: declared_by("f(bool a)", "a" + "[0]" * (n // 3)),
+    "rules, a number": lambda n: declared_by("f(uint256 a)", "a", "1" * n),
     "rules, selectors": lambda n: rules_of(
         "contract-allowlist", {"contracts": [{"address": "0x", "selectors": ["aabbccdd"] * (n // 11)}]}
     ),
@@ -190,8 +209,8 @@ def contracts(number: int) -> dict[str, Any]:
 
 
 def test_two_contract_lists_are_read_and_compared_in_proportion_to_their_length() -> None:
-    def compared(length: int) -> Callable[[], object]:
+    def comparison_of(length: int) -> Callable[[], object]:
         config = msgspec.convert(contracts(length // 32), ContractAllowlistConfig)
         return lambda: config.terms().tightens(config.terms())
 
-    assert not grows_with_its_square(compared)
+    assert not grows_with_its_square(comparison_of)

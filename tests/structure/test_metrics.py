@@ -2,19 +2,18 @@
 
 import re
 
-import pytest
-
 from ops.settings import load
 from tests.fixtures import metrics
+from tests.fixtures.each import each
 from tests.outside.processes import PROJECT
 
 # What Prometheus adds to every series. Our label of the same name is renamed, and a reader sees the other one.
 TARGETS = {"job", "instance"}
 OVERWRITTEN = re.compile(r"job|instance|exported_.*|__.*")
-DECLARED = metrics.declared()
+DECLARED = metrics.declared_series()
 CELLS = [
     [re.findall(r"`([^`]+)`", cell) for cell in line.strip("|").split("|")]
-    for line in (PROJECT / "docs/monitoring.md").read_text().splitlines()
+    for line in (PROJECT / "docs/operate.md").read_text().split("\n## Monitor\n")[1].split("\n## ")[0].splitlines()
     if line.startswith("| `")
 ]
 
@@ -24,25 +23,25 @@ def test_the_metrics_of_every_process_are_found() -> None:
     assert DECLARED["custody_job_seconds_bucket"] == {"task", "le"}
 
 
-@pytest.mark.parametrize("name", DECLARED)
+@each("name", DECLARED)
 def test_none_of_our_labels_is_one_that_prometheus_overwrites(name: str) -> None:
     added = {label for job in metrics.scrapes() for one in job["static_configs"] for label in one.get("labels", {})}
 
     assert [label for label in DECLARED[name] if OVERWRITTEN.fullmatch(label) or label in added] == []
 
 
-@pytest.mark.parametrize("expression", metrics.expressions())
+@each("expression", metrics.expressions())
 def test_an_expression_asks_for_metrics_and_labels_that_there_are(expression: str) -> None:
-    names, labels = metrics.asked(expression)
+    names, labels = metrics.metrics_in(expression)
 
     assert names - set(DECLARED) == set()
     known = TARGETS.union(*(DECLARED[name] for name in names))
     assert labels - known == set()
 
 
-@pytest.mark.parametrize(("expression", "legend"), metrics.panels())
+@each(("expression", "legend"), metrics.panels())
 def test_a_legend_names_labels_that_its_expression_keeps(expression: str, legend: str) -> None:
-    names, _ = metrics.asked(expression)
+    names, _ = metrics.metrics_in(expression)
     kept = TARGETS.union(*(DECLARED[name] for name in names))
     if by := re.search(r"by \(([^)]*)\)", expression):
         kept = {label.strip() for label in by[1].split(",")}
@@ -50,7 +49,7 @@ def test_a_legend_names_labels_that_its_expression_keeps(expression: str, legend
     assert set(re.findall(r"\{\{(\w+)\}\}", legend)) <= kept
 
 
-@pytest.mark.parametrize("rule", metrics.rules(), ids=lambda rule: rule["alert"])
+@each("rule", metrics.rules(), ids=lambda rule: rule["alert"])
 def test_a_rule_keeps_apart_what_the_operator_keeps_apart(rule: dict[str, str]) -> None:
     # `by` drops every label that it does not name: a deployment that is well would hide one that is not.
     assert re.search(r"\bby \(", rule["expr"]) is None

@@ -7,12 +7,26 @@ import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
+from tests.fixtures.each import each
+from tests.fixtures.imports import python_files
 
 ROOT = Path(__file__).parents[2]
-PAGES = [*(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md"), *ROOT.glob("*/README.md")]
+PAGES = [*(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md"), *ROOT.glob("*/README.md"), *ROOT.glob("sdk/*/README.md")]
 TESTS = ("tests", "bench")
-CODE = ("api", "console", "custody", "identity", "ops", "proxy_addon", "scheduler", "signer")
+CODE = (
+    "api",
+    "console",
+    "custody",
+    "identity",
+    "mcp_server",
+    "ops",
+    "proxy_addon",
+    "scheduler",
+    "sdk",
+    "signer",
+    "tenant_command",
+    "words",
+)
 PRIVATE = re.compile(r"\b(anew|whoever|thereby|himself|of ours|he|him|his|stor(?:y|ies))\b", re.IGNORECASE)
 # A name that says neither which thing is tested nor who calls it.
 NAMELESS = re.compile(r"\s*(?:async )?def test_(?:what|who|whoever|whose|which|nobody)_")
@@ -32,7 +46,7 @@ def texts(file: Path) -> Iterator[tuple[int, str]]:
             yield node.lineno, re.sub(r"`[^`]*`", " ", node.value)
 
 
-def spoken(file: Path) -> Iterator[tuple[int, str]]:
+def words_of(file: Path) -> Iterator[tuple[int, str]]:
     """Docstrings, comments and names of functions. A test's other texts may be what a stranger sends."""
     source = file.read_text()
     for node in ast.walk(ast.parse(source)):
@@ -51,15 +65,15 @@ def test_the_list_forbids_what_this_test_looks_for() -> None:
     assert {word.lower() for word in PRIVATE.findall(listed)} >= {"anew", "whoever", "he", "of ours", "story"}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+@each("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_a_page_is_written_in_plain_words(page: Path) -> None:
     if page.name not in ALLOWED:
         assert PRIVATE.findall(prose(page)) == []
 
 
-@pytest.mark.parametrize("folder", CODE)
+@each("folder", CODE)
 def test_messages_and_docstrings_are_written_in_plain_words(folder: str) -> None:
-    files = sorted((ROOT / folder).rglob("*.py"))
+    files = python_files(ROOT / folder)
     found = [
         f"{file.relative_to(ROOT)}:{line} {word[0]}"
         for file in files
@@ -69,12 +83,12 @@ def test_messages_and_docstrings_are_written_in_plain_words(folder: str) -> None
     assert found == []
 
 
-@pytest.mark.parametrize("folder", TESTS)
+@each("folder", TESTS)
 def test_tests_speak_in_plain_words(folder: str) -> None:
     found = [
         f"{file.relative_to(ROOT)}:{line} {word[0]}"
-        for file in sorted((ROOT / folder).rglob("*.py"))
-        for line, text in spoken(file)
+        for file in python_files(ROOT / folder)
+        for line, text in words_of(file)
         for word in PRIVATE.finditer(text)
     ]
     assert found == []
@@ -83,7 +97,8 @@ def test_tests_speak_in_plain_words(folder: str) -> None:
 def test_a_tests_name_begins_with_the_thing_that_acts() -> None:
     names = [
         f"{file.relative_to(ROOT)}:{number} {line.strip()}"
-        for file in sorted((ROOT / "tests").rglob("test_*.py"))
+        for file in python_files(ROOT / "tests")
+        if file.name.startswith("test_")
         for number, line in enumerate(file.read_text().splitlines(), 1)
         if NAMELESS.match(line)
     ]

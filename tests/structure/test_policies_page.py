@@ -7,24 +7,26 @@ from typing import Any
 
 import msgspec
 import pytest
+from eth_abi import encode
 
 from custody.chains.bitcoin.networks import NETWORKS
+from custody.chains.chains_file import load
+from custody.chains.evm.calldata import decode
 from custody.chains.evm.family import EVM_NATIVE
 from custody.chains.message_effects import subject_of
+from custody.chains.message_orders import EvmMessageOrder
 from custody.chains.message_reading import read
-from custody.chains.orders import EvmMessageOrder
 from custody.chains.solana.family import SOLANA_NATIVE
-from custody.chains.table import load
 from custody.chains.types import Call, Effect, Subject
+from custody.chains.units import SOLANA_RENT
 from custody.policies.judge import judge
 from custody.policies.kinds import KINDS, PolicyRule
-from custody.policies.parts import SOLANA_RENT
 from custody.policies.rules import MAX_BYTES, MAX_RULES, MAX_VALUES, parse
 from custody.policies.types import Facts, Spend
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGE = "".join((DOCS / name).read_text() for name in ("policy-types.md", "policy-contracts.md", "messages.md"))
-OVERVIEW = (DOCS / "policies.md").read_text()
+PAGE = (DOCS / "policies.md").read_text()
+OVERVIEW = PAGE.split("\n## Every type of rule\n")[0]
 SECTIONS = dict(re.findall(r"^## `([a-z-]+)`\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL))
 MONDAY_NOON = datetime(2026, 6, 1, 12, 0, 30, tzinfo=UTC)
 
@@ -91,6 +93,7 @@ def test_the_page_lists_the_fields_of_the_structs(kind: str) -> None:
 # ---- the examples, judged
 
 TOKEN, SHOP, STRANGER = "0x" + "7a" * 20, "0x" + "11" * 20, "0x" + "22" * 20
+WALLET, ROUTER = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed", "0x7a250d5630b4cf539739df2c5dacb4c659f2488d"
 ETH = 10**18
 RENT = 2_039_280
 MINT, OWNER = "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v", "3uTFpmpBvStn9yCtFNvPQXqX7SsXwZwQXLLsUdMTEcBZ"
@@ -114,6 +117,12 @@ def calls(selector: str, recipient: str, amount: int) -> Subject:
     return Subject("evm", "evm", 1, "eip155:1", TOKEN, (effect,), (call,))
 
 
+def swaps(amount: int = 5, to: str = WALLET, by: str = SHOP, more: bytes = b"") -> Subject:
+    arguments = encode(["uint256", "uint256", "address[]", "address", "uint256"], [amount, 1, [TOKEN, by], to, 2**31])
+    effects, calls = decode(ROUTER, 0, bytes.fromhex("38ed1739") + arguments + more, 1, WALLET)
+    return Subject("evm", "evm", 1, "eip155:1", ROUTER, effects, calls)
+
+
 def pays_tokens(rent: int = 0) -> Subject:
     """50 units of a token of Solana, to an owner whose token account is paid for if it is new."""
     paid = Effect("transfer", f"solana:{MINT}", 50, None, OWNER)
@@ -123,9 +132,6 @@ def pays_tokens(rent: int = 0) -> Subject:
 
 def at(now: datetime = MONDAY_NOON, **facts: Any) -> Facts:
     return Facts(now=now, units=UNITS, **facts)
-
-
-WALLET = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
 
 
 def signs(text: str) -> Subject:
@@ -141,16 +147,20 @@ def signs_in(site: str, uri: str = "", days: int = 0) -> Subject:
 
 
 SIGNED = {"spend": {EVM_NATIVE: Spend(7 * ETH // 10, 7 * ETH // 10)}}
+EVER = {"spend": {EVM_NATIVE: Spend(0, 0, 7 * ETH // 10)}}
 # The people and keys that the example of approval-quorum names.
 VOTES = [(f"00000000-0000-4000-8000-00000000000{n}", str(n) * 64) for n in (1, 2)]
 ORDERS: dict[str, tuple[Subject, Facts]] = {
     "0.2 ETH": (pays(ETH // 5), at()),
     "0.6 ETH": (pays(6 * ETH // 10), at()),
+    "0.6 ETH, ten minutes later": (pays(6 * ETH // 10), at(waited=600)),
     "0.6 ETH, approved by a person": (pays(6 * ETH // 10), at(approving=True)),
     "0.6 ETH, one vote": (pays(6 * ETH // 10), at(approving=True, votes={VOTES[0]})),
     "0.6 ETH, two votes": (pays(6 * ETH // 10), at(approving=True, votes=set(VOTES))),
     "0.4 ETH after 0.7 ETH that day": (pays(4 * ETH // 10), at(**SIGNED)),
     "0.3 ETH after 0.7 ETH that day": (pays(3 * ETH // 10), at(**SIGNED)),
+    "0.4 ETH after 0.7 ETH in its life": (pays(4 * ETH // 10), at(**EVER)),
+    "0.3 ETH after 0.7 ETH in its life": (pays(3 * ETH // 10), at(**EVER)),
     "5 tokens to the shop": (calls("0xa9059cbb", SHOP, 5), at()),
     "200 tokens to the shop": (calls("0xa9059cbb", SHOP, 200), at()),
     "5 tokens to a stranger": (calls("0xa9059cbb", STRANGER, 5), at()),
@@ -168,14 +178,30 @@ ORDERS: dict[str, tuple[Subject, Facts]] = {
     "a sign-in to app.example.com of yesterday": (signs_in("app.example.com", days=-1), at()),
     '"Example: log in as 17"': (signs("Example: log in as 17"), at()),
     '"hello"': (signs("hello"), at()),
+    "0.2 ETH at 3,000 dollars": (pays(ETH // 5), at(worth={"evm:1:native": 600 * 10**6})),
+    "0.2 ETH at 3,000 dollars after 500 dollars that day": (
+        pays(ETH // 5),
+        at(worth={"evm:1:native": 600 * 10**6}, spend={"usd": Spend(500 * 10**6, 500 * 10**6)}),
+    ),
+    "a swap to the wallet": (swaps(), at()),
+    "a swap to a stranger": (swaps(to=STRANGER), at()),
+    "a swap of more": (swaps(10**9 + 1), at()),
+    "a swap by another token": (swaps(by=STRANGER), at()),
+    "a swap with a byte behind it": (swaps(more=b"\0"), at()),
     "an unlisted call": (calls("0xdeadbeef", SHOP, 0), at()),
     "0.2 ETH to a stranger": (pays(ETH // 5, STRANGER), at()),
+    "0.2 ETH to a stranger, approved by a person": (pays(ETH // 5, STRANGER), at(approving=True)),
+    "0.2 ETH to a stranger who was paid before": (
+        pays(ETH // 5, STRANGER),
+        at(recipients={("paid", f"eip155:1:{STRANGER}")}),
+    ),
     "0.2 ETH on Base": (pays(ETH // 5, chain=8453), at()),
     "2 POL on Polygon": (pays(2 * ETH, chain=137), at()),
     "3 POL on Polygon": (pays(3 * ETH, chain=137), at()),
     "0.2 ETH on a Monday at 13:00 in Berlin": (pays(ETH // 5), at(datetime(2026, 6, 1, 11, tzinfo=UTC))),
     "0.2 ETH on a Monday at 19:00 in Berlin": (pays(ETH // 5), at(datetime(2026, 6, 1, 17, tzinfo=UTC))),
     "0.2 ETH on a Sunday at 13:00 in Berlin": (pays(ETH // 5), at(datetime(2026, 6, 7, 11, tzinfo=UTC))),
+    "0.2 ETH before the opening": (pays(ETH // 5), at(datetime(2026, 6, 1, 9, 59, 59, tzinfo=UTC))),
     "the 10th order within the hour": (pays(ETH // 5), at(orders_last_hour=9, orders_last_day=9)),
     "the 11th order within the hour, the first was at 11:20:40": (
         pays(ETH // 5),

@@ -1,8 +1,7 @@
-"""The pages of messages say what the declarations say, and each table of a worker has a handler for each command."""
+"""The page of messages says what the declarations say, and each table of a worker has a handler for each command."""
 
 import inspect
-from pathlib import Path
-from types import ModuleType, NoneType, UnionType
+from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin
 
 import pytest
@@ -14,7 +13,8 @@ from identity.table import HANDLERS as PEOPLE
 from signer import status
 from signer.table import HANDLERS
 from tests.fixtures.commands import COMMANDS
-from tests.structure.protocol_page import PAGES, commands_in, rewritten
+from tests.fixtures.each import each
+from tests.structure.protocol_page import PAGE, SECTIONS, commands_in, rewrite
 
 ALL: tuple[Handler[Any], ...] = (*HANDLERS, *PEOPLE)
 # What each kind of proof proves.
@@ -27,13 +27,12 @@ PROVEN = {
 }
 
 
-@pytest.mark.parametrize(("page", "sections"), PAGES.items(), ids=lambda value: getattr(value, "name", ""))
-def test_a_page_says_what_is_declared(page: Path, sections: dict[str, ModuleType]) -> None:
-    assert page.read_text() == rewritten(page.read_text(), sections), "run `make protocol`"
+def test_the_page_says_what_is_declared() -> None:
+    assert PAGE.read_text() == rewrite(PAGE.read_text(), SECTIONS), "run `make protocol`"
 
 
-def test_the_pages_have_every_command() -> None:
-    listed = [command for sections in PAGES.values() for module in sections.values() for command in commands_in(module)]
+def test_the_page_has_every_command() -> None:
+    listed = [command for module in SECTIONS.values() for command in commands_in(module)]
 
     assert sorted(command.__name__ for command in listed) == sorted(COMMANDS)
 
@@ -55,7 +54,7 @@ def test_a_worker_does_not_start_without_a_handler_or_with_two() -> None:
     assert len(table_of(PEOPLE, "identity")) == len(commands_of("identity"))
 
 
-@pytest.mark.parametrize("handler", ALL, ids=lambda handler: handler.command.__name__)
+@each("handler", ALL, ids=lambda handler: handler.command.__name__)
 def test_a_handler_takes_the_command_that_it_stands_for_and_every_caller_it_is_declared_for(
     handler: Handler[Any],
 ) -> None:

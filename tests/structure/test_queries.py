@@ -3,8 +3,7 @@
 import ast
 from pathlib import Path
 
-import pytest
-
+from tests.fixtures.each import each
 from tests.outside.processes import PROJECT
 
 _CALLS = {"fetch", "fetchrow", "fetchval", "execute", "executemany", "copy_records_to_table"}
@@ -20,7 +19,7 @@ FILES = [
 ]
 
 
-@pytest.mark.parametrize("path", FILES, ids=str)
+@each("path", FILES, ids=str)
 def test_only_a_store_runs_sql(path: Path) -> None:
     name = str(path)
     if name in _BESIDE or name.endswith(("store.py", "/ledger.py")):

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.fixtures.imports import PACKAGES, ROOT, closure, modules_of
+from tests.fixtures.imports import PACKAGES, PROJECT, ROOT, closure, modules_of
 
 PROCESSES = [package for package in PACKAGES if package != "custody"]
 # Codecs and rules have their room with their like, even where one process asks them.
-PURE = ("custody/chains/", "custody/policies/", "custody/credentials/", "custody/receipts/", "custody/audit/")
+PURE = tuple(f"custody/{area}/" for area in ("chains", "policies", "credentials", "payments", "receipts", "audit"))
 # The command applies functions when it migrates, and other processes read their texts' digest: one area.
 TOGETHER = {"custody/database/apply.py", "custody/database/dependents.py"}
 # Small things of the kit that wait for a room of their own. These may only become fewer.
@@ -53,3 +53,14 @@ def test_a_process_has_areas_that_no_other_reaches(area: str) -> None:
 def test_a_module_that_went_astray_would_be_found() -> None:
     assert users()["api/areas/agents/store.py"] == {"api"}
     assert users()["custody/policies/judge.py"] >= {"api", "signer"}
+
+
+def test_every_module_of_the_signer_stands_on_one_of_its_floors() -> None:
+    (floors,) = [one["layers"] for one in PROJECT["tool"]["importlinter"]["contracts"] if "five floors" in one["name"]]
+    named = [module for floor in floors for module in floor.replace(":", " ").split()]
+
+    modules = [one for one in modules_of("signer") if not (ROOT / one.replace(".", "/")).is_dir()]
+
+    assert {one: [name for name in named if f"{one}.".startswith(f"{name}.")] for one in modules} == {
+        one: [name] for one in modules for name in named if f"{one}.".startswith(f"{name}.")
+    }

@@ -10,6 +10,7 @@ GOOD = {
     "TenantId": "a-B_c.d:1",
     "AccountId": "a-B_c.d:1",
     "Uuid": "01234567-89ab-cdef-0123-456789abcdef",
+    "PolicySetId": "01234567-89ab-cdef-0123-456789abcdef",
     "DisplayName": "An agent",
     "EvmAddress": "0x" + "aB" * 20,
     "SolanaAddress": "1" * 32,

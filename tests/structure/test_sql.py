@@ -1,4 +1,4 @@
-"""SQL: each function has one text, in the form of docs/sql.md, and no migration holds one."""
+"""SQL: each function has one text, in the form of docs/recipes.md, and no migration holds one."""
 
 import re
 from pathlib import Path

@@ -5,15 +5,16 @@ import re
 import pytest
 
 from tests.mutants.drawn import ROOT, files
-from tests.mutants.survivors import CLASSES, LIST, Survivor, read, told
+from tests.mutants.survivors import CLASSES, LIST, Survivor, lines_of, read
 
 TEXT = LIST.read_text()
 ENTRIES = read(TEXT)
 # It may only go down: a new line in the judge comes with the test that holds it.
-MOST = 195
+# 39 of it came with the files that docs/decisions/0138 names, 9 with those of 0147.
+MOST = 243
 
 
-def squeezed(text: str) -> str:
+def squeeze(text: str) -> str:
     """Lines as the list has them, whatever their indentation."""
     return " ".join(text.split())
 
@@ -22,7 +23,7 @@ def squeezed(text: str) -> str:
 def test_every_entry_names_lines_that_stand(file: str) -> None:
     assert file in files()
     source = (ROOT / file).read_text()
-    gone = [told(e.name) for e in ENTRIES if e.name[0] == file and squeezed(e.name[2]) not in squeezed(source)]
+    gone = [lines_of(e.name) for e in ENTRIES if e.name[0] == file and squeeze(e.name[2]) not in squeeze(source)]
     assert gone == []
     places = {entry.name[1].rpartition(".")[2] for entry in ENTRIES if entry.name[0] == file} - {"-"}
     assert [place for place in places if not re.search(rf"(?:def|class) {place}\b", source)] == []
@@ -42,6 +43,6 @@ def test_the_list_does_not_grow() -> None:
 
 def test_an_entry_without_a_class_is_no_entry() -> None:
     entry = Survivor(("a.py", "f", "x < 1", "x <= 1", 2), "equivalent", "x is even.")
-    assert read(f"# A comment.\n\n{told(entry.name)}\n  {entry.kind}: {entry.why}\n") == [entry]
+    assert read(f"# A comment.\n\n{lines_of(entry.name)}\n  {entry.kind}: {entry.why}\n") == [entry]
     with pytest.raises(ValueError, match="well-formed"):
-        read(told(entry.name))
+        read(lines_of(entry.name))

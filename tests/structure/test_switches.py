@@ -2,9 +2,9 @@
 
 import re
 
-import pytest
-
 from ops import variables
+from tests.fixtures.each import each
+from tests.fixtures.imports import python_files
 from tests.outside.processes import PROJECT
 
 # Of these a test sets no value of its own: sizes, times and places, never what is allowed. The list may only shrink.
@@ -33,7 +33,7 @@ TEXT = "\n".join(
     file.read_text()
     for folder in TESTS.iterdir()
     if folder.is_dir() and folder.name not in ("judges", "vectors")
-    for file in folder.rglob("*.py")
+    for file in python_files(folder)
     if str(file.relative_to(TESTS)) not in _NO_RUN
 )
 WHOLE = frozenset(re.findall(r"\bSERVICE_[A-Z_]+\b", TEXT))
@@ -42,20 +42,20 @@ _TEMPLATES = re.findall(r'f"(SERVICE_[A-Z]+_[A-Z_]*)\{[^}]+\}([A-Z_]*)"', TEXT)
 TOGETHER = re.compile("|".join({f"{begins}[A-Z_]+{ends}" for begins, ends in _TEMPLATES}))
 
 
-def tried(name: str) -> bool:
+def is_tried(name: str) -> bool:
     # A switch is set by its whole name.
     return name in WHOLE or (name not in variables.SWITCHES and TOGETHER.fullmatch(name) is not None)
 
 
-@pytest.mark.parametrize("name", sorted(variables.KNOWN.keys() - UNTRIED))
+@each("name", sorted(variables.KNOWN.keys() - UNTRIED))
 def test_a_setting_occurs_in_a_test(name: str) -> None:
-    assert tried(name), f"no test runs with {name}"
+    assert is_tried(name), f"no test runs with {name}"
 
 
-@pytest.mark.parametrize("name", sorted(UNTRIED))
+@each("name", sorted(UNTRIED))
 def test_an_exception_is_still_one(name: str) -> None:
     assert name in variables.KNOWN
-    assert not tried(name), f"a test runs with {name} now: take it off the list"
+    assert not is_tried(name), f"a test runs with {name} now: take it off the list"
 
 
 def test_no_switch_is_an_exception() -> None:

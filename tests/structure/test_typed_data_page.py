@@ -1,12 +1,13 @@
-"""docs/typed-data.md names every kind of document that is read, and no other one."""
+"""docs/orders.md names every kind of document that is read, and no other one."""
 
 import re
 from pathlib import Path
 
 from custody.chains.evm.typed_kinds import CALLS, HARMLESS, READERS, UNREAD, WITNESSES
 
-PAGE = (Path(__file__).parents[2] / "docs" / "typed-data.md").read_text()
-ROWS = [[cell.strip() for cell in row.split("|")[1:-1]] for row in re.findall(r"^\|.*\|$", PAGE, re.MULTILINE)][2:]
+PAGE = (Path(__file__).parents[2] / "docs" / "orders.md").read_text()
+KINDS = re.split(r"^##", PAGE.split("### Which kinds are read\n", 1)[1], flags=re.MULTILINE)[0]
+ROWS = [[cell.strip() for cell in row.split("|")[1:-1]] for row in re.findall(r"^\|.*\|$", KINDS, re.MULTILINE)][2:]
 # Known by their shape, since what they hold differs; and a type that only another one holds.
 SHAPES = {"BulkOrder", "PermitWitnessTransferFrom", "PermitBatchWitnessTransferFrom", "BurnIntent"}
 # What other rows refer to without naming a kind of their own.

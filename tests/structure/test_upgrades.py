@@ -7,7 +7,7 @@ import pytest
 from custody.migrations import SQUASHED
 from ops.migrate import names, names_before
 from tests.upgrades import kept
-from tests.upgrades.kept import FOLDER, ROOT, digest, known, state
+from tests.upgrades.kept import FOLDER, ROOT, digest, facts_of, state
 
 MOST_BYTES = 120_000
 # Every migration as databases have it: a line is added with a migration, and none ever changes.
@@ -37,18 +37,28 @@ def test_nothing_joins_the_older_history() -> None:
 
 
 def test_a_database_of_this_state_is_kept() -> None:
-    states = {known(name).state: name for name in kept.names()}
+    states = {facts_of(name).state: name for name in kept.names()}
 
     assert state() in states, "migrations or functions changed: run scripts/keep-upgrade and commit what it keeps"
 
 
 @pytest.mark.parametrize("name", kept.names())
 def test_a_kept_database_is_small_and_has_rows_in_every_table(name: str) -> None:
-    facts = known(name)
+    facts = facts_of(name)
 
     assert (FOLDER / f"{name}.sql.xz").stat().st_size < MOST_BYTES
     assert (facts.empty == []) is (name != BETWEEN_FORMS)
     assert len(facts.tables) > 50
+
+
+def test_a_folded_dump_unfolds_to_itself() -> None:
+    rows = rb"a\tCREATE FUNCTION a() AS $$\n  -- it says \\n\nEND $$" + b"\nb\t\\N"
+    dump = (
+        b"x\\n\nCOPY public.applied_sql (name, text) FROM stdin;\n" + rows + b"\n\\.\n\nCOPY public.b FROM\n\\n\n\\.\n"
+    )
+
+    assert kept.fold(kept.fold(dump)) == dump
+    assert kept.fold(dump) != dump
 
 
 def test_another_function_is_another_state() -> None:

@@ -29,7 +29,7 @@ class Longest(msgspec.Struct, frozen=True):
     ended: tuple[str, ...] = ()
 
 
-def cloned(table: str, count: int, where: str = "tenant_id = $1", **changed: str) -> str:
+def clone(table: str, count: int, where: str = "tenant_id = $1", **changed: str) -> str:
     """A statement that repeats a row of a table, with some columns changed; `n` numbers the rows, `t` is the first."""
     columns = {"id": "md5(n || $1)::uuid", **changed}
     pairs = ", ".join(f"'{name}', {value}" for name, value in columns.items() if value)
@@ -51,9 +51,9 @@ def _texts(count: int, text: str) -> str:
 _KEPT = "json_build_object('k', repeat('m', {}))"
 _OF_AGENT = "tenant_id = $1 AND agent_id = ($2)[2]"
 _OF_CLIENT = "tenant_id = $1 AND client_id = ($2)[4]"
-_ORDERS = (cloned("transactions", 40, "tenant_id = $1 AND status = 'signed'", data="'0x' || repeat('ab', 131072)"),)
+_ORDERS = (clone("transactions", 40, "tenant_id = $1 AND status = 'signed'", data="'0x' || repeat('ab', 131072)"),)
 _WAITING = (
-    cloned(
+    clone(
         "transactions",
         300,
         "tenant_id = $1 AND status = 'pending_approval'",
@@ -61,11 +61,21 @@ _WAITING = (
         policy_results="(SELECT json_agg(e) FROM json_array_elements(t.policy_results::json) e, "
         "generate_series(1, 100))::text",
     ),
-    cloned("approvals", 300, id="md5(n || 'item' || $1)::uuid", tx_id="md5(n || 'waiting' || $1)::uuid"),
+    clone("approvals", 300, id="md5(n || 'item' || $1)::uuid", tx_id="md5(n || 'waiting' || $1)::uuid"),
 )
+_ROUTES = (
+    clone(
+        "credential_routes",
+        1500,
+        fields="(t.fields::jsonb || json_build_object('pathPattern', '/' || n || repeat('p\"', 500), "
+        "'injectFormat', '{value}' || repeat('\\', 1000))::jsonb)::text",
+    ),
+)
+# More than one may make by oneself.
+_ROUTES_AGAIN = ("DELETE FROM credential_routes WHERE tenant_id = $1 AND octet_length(fields) > 2000",)
 _PEOPLE = "id IN (SELECT md5(n || $1)::uuid FROM generate_series(1, 400) n)"
 _CROWD = (
-    cloned(
+    clone(
         "users",
         400,
         "id = $3",
@@ -83,9 +93,17 @@ _GONE = (f"DELETE FROM users WHERE {_PEOPLE}",)
 _MEMBERS = Longest(_of("memberships"), _CROWD, ended=_GONE)
 _API_KEYS = Longest(
     _of("tenant_keys"),
-    (cloned("tenant_keys", 1000, key_hash=r"'\x' || md5(n || $1)", name=_WIDE.format(200)),),
+    (clone("tenant_keys", 1000, key_hash=r"'\x' || md5(n || $1)", name=_WIDE.format(200)),),
 )
 _TRANSACTIONS = Longest(_of("transactions"), _ORDERS, ("POST /vault/{agentId}/sign",))
+_INVITATIONS = Longest(
+    _of("invitations"),
+    (
+        "INSERT INTO invitations (tenant_id, id, token_hash, email, role, status, created_at, expires_at, mac) "
+        "SELECT $1, md5(n || $1)::uuid, uuid_send(md5(n || $1)::uuid), n || repeat('e', 240) || '@a.com', "
+        "'viewer', 'pending', now(), now() + interval '1 day', '' FROM generate_series(1, 1500) n",
+    ),
+)
 
 LONGEST: dict[str, Longest] = {
     "/agents": Longest(
@@ -96,10 +114,11 @@ LONGEST: dict[str, Longest] = {
         ),
         ("many agents",),
     ),
+    "/agents/{agentId}/apis": Longest(_of("credential_routes"), _ROUTES, ("POST /secrets/routes",), _ROUTES_AGAIN),
     "/agents/{agentId}/signers": Longest(
         _of("signers", _OF_AGENT),
         (
-            cloned(
+            clone(
                 "signers",
                 319,
                 agent_id="($2)[2]",
@@ -114,7 +133,7 @@ LONGEST: dict[str, Longest] = {
     "/agents/{agentId}/key-quorums": Longest(
         _of("key_quorums", _OF_AGENT),
         (
-            cloned(
+            clone(
                 "key_quorums",
                 287,
                 agent_id="($2)[2]",
@@ -143,7 +162,7 @@ LONGEST: dict[str, Longest] = {
     "/platform/apps/gas_spend": Longest(
         _of("transactions", "tenant_id = $1 AND broadcast"),
         (
-            cloned(
+            clone(
                 "transactions",
                 1500,
                 "tenant_id = $1 AND status = 'signed'",
@@ -159,10 +178,13 @@ LONGEST: dict[str, Longest] = {
     "/approvals": Longest(
         _of("approvals", "tenant_id = $1 AND status = 'pending'"), _WAITING, ("an order that waits",)
     ),
+    "/approvals/words": Longest(
+        _of("approvals", "tenant_id = $1 AND status = 'pending'"), _WAITING, ("an order that waits",)
+    ),
     "/intents": Longest(
         _of("intents"),
         (
-            cloned(
+            clone(
                 "intents",
                 40,
                 payload="json_build_object('data', '0x' || repeat('ab', 149000))::text",
@@ -175,7 +197,7 @@ LONGEST: dict[str, Longest] = {
     "/accounts": Longest(
         _of("accounts"),
         (
-            cloned(
+            clone(
                 "accounts",
                 200,
                 id="'account-' || n",
@@ -210,28 +232,44 @@ LONGEST: dict[str, Longest] = {
     ),
     "/secrets": Longest(
         _of("secrets", "tenant_id = $1 AND deleted_at IS NULL"),
-        (cloned("secrets", 1000, name=f"n || {_WIDE.format(190)}", description=_ODD.format(1000)),),
+        (clone("secrets", 1000, name=f"n || {_WIDE.format(190)}", description=_ODD.format(1000)),),
         ("POST /secrets",),
         ("DELETE FROM secrets WHERE tenant_id = $1 AND octet_length(description) = 1000",),
     ),
     "/secrets/routes": Longest(
         _of("credential_routes"),
-        (
-            cloned(
-                "credential_routes",
-                1500,
-                fields="(t.fields::jsonb || json_build_object('pathPattern', '/' || repeat('p\"', 500), "
-                "'injectFormat', '{value}' || repeat('\\', 1000))::jsonb)::text",
-            ),
-        ),
+        _ROUTES,
         ("POST /secrets/routes",),
+        _ROUTES_AGAIN,
+    ),
+    "/policy-sets": Longest(
+        _of("policy_sets"),
+        (
+            "INSERT INTO policy_sets (tenant_id, id, name, version, rules, mac, created_at, updated_at) "
+            "SELECT $1, md5(n || $1), repeat('n', 200), 1, json_build_array(json_build_array('one', "
+            "'approved-addresses', true, json_build_object('addresses', (SELECT json_agg(lpad(m::text, 42, '0'))"
+            " FROM generate_series(1, 1000) m))::text))::text, '', now(), now() FROM generate_series(1, 100) n",
+        ),
+        (),
+    ),
+    "/payment-routes": Longest(
+        _of("payment_routes"),
+        (
+            "INSERT INTO payment_routes (tenant_id, id, fields, priority, mac, created_at) "
+            "SELECT $1, md5(n || $1)::uuid, json_build_object('hostPattern', 'a.example.com', "
+            "'pathPattern', '/' || repeat('p\"', 500), 'maxPerCall', "
+            "(SELECT json_object_agg(m || repeat('a', 126), repeat('9', 78)) FROM generate_series(1, 16) m), 'payTo', "
+            "(SELECT json_agg(repeat('b', 128)) FROM generate_series(1, 16)))::text, 0, '', now() "
+            "FROM generate_series(1, 1500) n",
+        ),
+        (),
     ),
     "/tenants/{id}/api-keys": _API_KEYS,
     "/platform/tenants/{id}/api-keys": _API_KEYS,
     "/tenants/{id}/app-clients": Longest(
         _of("app_clients"),
         (
-            cloned(
+            clone(
                 "app_clients",
                 49,
                 id="'client-' || n",
@@ -292,20 +330,15 @@ LONGEST: dict[str, Longest] = {
         undone=("DELETE FROM tenants WHERE id IN (SELECT 'many-' || md5(n || $1) FROM generate_series(1, 1000) n)",),
     ),
     "/platform/users": _MEMBERS,
+    "/tenants/{id}/members": _MEMBERS,
     "/platform/tenants/{id}/members": _MEMBERS,
     "/platform/tenants/{id}/users": _MEMBERS,
     "/user/me/tenants/{id}/users": _MEMBERS,
     "/user/me/tenants/{tenantId}/users/wallet-policy/violations": Longest(
         "SELECT 400 WHERE $1 <> ''", _CROWD, ended=_GONE
     ),
-    "/platform/tenants/{id}/invitations": Longest(
-        _of("invitations"),
-        (
-            "INSERT INTO invitations (tenant_id, id, token_hash, email, role, status, created_at, expires_at, mac) "
-            "SELECT $1, md5(n || $1)::uuid, uuid_send(md5(n || $1)::uuid), n || repeat('e', 240) || '@a.com', "
-            "'viewer', 'pending', now(), now() + interval '1 day', '' FROM generate_series(1, 1500) n",
-        ),
-    ),
+    "/platform/tenants/{id}/invitations": _INVITATIONS,
+    "/tenants/{id}/invitations": _INVITATIONS,
     "/webhooks": Longest(
         _of("webhook_endpoints", "tenant_id = $1 AND deleted_at IS NULL"),
         (
@@ -323,9 +356,26 @@ LONGEST: dict[str, Longest] = {
             "repeat('b', 16000) FROM generate_series(1, 300) n",
         ),
     ),
+    "/notification-channels": Longest(
+        _of("notification_channels", "tenant_id = $1 AND deleted_at IS NULL"),
+        (
+            "INSERT INTO notification_channels (tenant_id, id, kind, host, last_four, events, detail, after_minutes, "
+            "quiet_start, quiet_end, quiet_zone, description) SELECT $1, md5(n || $1)::uuid, 'ntfy', "
+            "repeat('h', 253), 'four', ARRAY['waiting', 'expiring', 'frozen', 'budget', 'rules'], 'words', 1440, "
+            f"'22:00', '07:00', repeat('z', 64), {_ODD.format(1000)} FROM generate_series(1, 19) n",
+        ),
+        undone=("DELETE FROM notification_channels WHERE tenant_id = $1",),
+    ),
+    "/notification-channels/{id}/deliveries": Longest(
+        _of("notices", "tenant_id = $1 AND channel_id = ($2)[2]::uuid"),
+        (
+            "INSERT INTO notices (tenant_id, channel_id, kind, status, attempts, max_attempts, error) "
+            "SELECT $1, ($2)[2]::uuid, 'ntfy', 'failed', 20, 20, repeat('e', 256) FROM generate_series(1, 300) n",
+        ),
+    ),
     "/auth/sessions": Longest(
         _of("sessions", "$1 <> '' AND user_id = $3::uuid AND revoked_at IS NULL"),
-        (cloned("sessions", 900, "user_id = $3::uuid", user_agent=_WIDE.format(256)),),
+        (clone("sessions", 900, "user_id = $3::uuid", user_agent=_WIDE.format(256)),),
     ),
     "/auth/passkeys": Longest(
         _of("passkeys", "$1 <> '' AND user_id = $3::uuid"),
@@ -347,6 +397,7 @@ LONGEST: dict[str, Longest] = {
 UNPAGED = {
     "/chains": "the operator's own list",
     "/agents/{agentId}/policies": "64 KiB of rules: custody.policies.rules.MAX_BYTES",
+    "/policy-templates": "50 of the tenant and those of the service: custody.identity.theme.PolicyTemplates",
     "/user/me/wallets": "a wallet of each person for each chain family and index",
 }
 

@@ -55,7 +55,7 @@ def begin_saml(world: "World") -> Step:
 def finish_saml(world: "World") -> Step:
     tenant = _saml(world)
     flow = tenant.flow().leave()
-    form = {"SAMLResponse": form_value(flow.answer().signed(tenant.key)), "RelayState": flow.relay_state}
+    form = {"SAMLResponse": form_value(flow.answer().sign(tenant.key)), "RelayState": flow.relay_state}
     return flow, {"sign_on_tenant": world.tenant.id}, form, ""
 
 

@@ -4,11 +4,12 @@ import re
 from typing import Any, get_origin
 
 import httpx
-import pytest
 
 from api.http import openapi
 from api.http.endpoint import Endpoint
 from api.routes import endpoints
+from custody.version import VERSION
+from tests.fixtures.each import each
 from tests.table.world import World
 
 TABLE = endpoints()
@@ -45,8 +46,8 @@ SECRET_NAMES = {
 }
 # Fields with such a name that hold none: the token that a transfer moves, and a text that is published in the DNS.
 OTHERWISE = {"/actions": {"token"}, "/sso-domains": {"verificationtoken"}}
-# The other way round: the address of an administrator's try holds its token.
-ALSO = {"/sign-on/test": {"url"}}
+# The other way round: the address of an administrator's try holds its token, and one of an application a code.
+ALSO = {"/sign-on/test": {"url"}, "/sign-in/code": {"location"}}
 
 
 def name(endpoint: Endpoint) -> str:
@@ -66,9 +67,9 @@ def fields_of(document: Any) -> set[str]:
     return set().union(*map(fields_of, document)) if isinstance(document, list) else set()
 
 
-@pytest.mark.parametrize("endpoint", TABLE, ids=name)
+@each("endpoint", TABLE, ids=name)
 def test_no_answer_has_a_secret_unless_it_is_declared_to_show_one(world: World, endpoint: Endpoint) -> None:
-    answer = world.call(endpoint).sent(world.caller(endpoint))
+    answer = world.call(endpoint).send(world.caller(endpoint))
 
     assert answer.status_code == next(iter(endpoint.returns)), answer.text
     harmless = set().union(*(names for part, names in OTHERWISE.items() if part in endpoint.path))
@@ -77,12 +78,12 @@ def test_no_answer_has_a_secret_unless_it_is_declared_to_show_one(world: World, 
     assert bool(found) == endpoint.shows_secret, found
 
 
-@pytest.mark.parametrize("endpoint", TABLE, ids=name)
+@each("endpoint", TABLE, ids=name)
 def test_an_answer_carries_envelope_request_id_and_version(world: World, endpoint: Endpoint) -> None:
-    answer = world.call(endpoint).sent(world.caller(endpoint), headers={"X-Request-Id": "seen:here-1"})
+    answer = world.call(endpoint).send(world.caller(endpoint), headers={"X-Request-Id": "seen:here-1"})
 
     assert answer.headers["X-Request-Id"] == "seen:here-1"
-    assert answer.headers["X-Service-Version"] == "0.1.0"
+    assert answer.headers["X-Service-Version"] == VERSION
     assert answer.headers["X-Content-Type-Options"] == "nosniff"
     assert ("no-store" in answer.headers.get("Cache-Control", "")) == (
         endpoint.private or "public" not in endpoint.who.kinds
@@ -97,16 +98,14 @@ def test_an_answer_carries_envelope_request_id_and_version(world: World, endpoin
         assert set(answer.json()) - beside == ({"ok", "data"} if done else {"ok", "data", "error"})
 
 
-@pytest.mark.parametrize("given", ["", "a b", "x" * 129, "a\tb", "<script>"])
+@each("given", ["", "a b", "x" * 129, "a\tb", "<script>"])
 def test_an_unsafe_request_id_is_replaced(world: World, given: str) -> None:
     answer = world.nobody.get("/health", headers={"X-Request-Id": given})
 
     assert re.fullmatch(r"[0-9a-f-]{36}", answer.headers["X-Request-Id"])
 
 
-@pytest.mark.parametrize(
-    "path", ["/", "/nowhere", "/agents/a/b/c", "/vault", "/AGENTS", "/agents/", "//agents", "/../etc/passwd"]
-)
+@each("path", ["/", "/nowhere", "/agents/a/b/c", "/vault", "/AGENTS", "/agents/", "//agents", "/../etc/passwd"])
 def test_an_unknown_path_is_404_with_the_envelope(world: World, path: str) -> None:
     answer = world.tenant.get(path)
 
@@ -114,9 +113,7 @@ def test_an_unknown_path_is_404_with_the_envelope(world: World, path: str) -> No
     assert answer.headers["X-Request-Id"]
 
 
-@pytest.mark.parametrize(
-    "path", sorted({endpoint.path for endpoint in TABLE} | {openapi.CONTRACT, openapi.PLAIN, openapi.EVENTS})
-)
+@each("path", sorted({endpoint.path for endpoint in TABLE} | {openapi.CONTRACT, openapi.PLAIN, openapi.EVENTS}))
 def test_a_wrong_method_is_405_and_names_the_right_ones(world: World, path: str) -> None:
     declared = {endpoint.method for endpoint in TABLE if endpoint.path == path} or {"GET"}
     filled = re.sub("<[^>]*>", "x", path)
@@ -131,8 +128,8 @@ def test_a_wrong_method_is_405_and_names_the_right_ones(world: World, path: str)
     assert {answer.json()["data"]["code"] for answer in answers if answer.status_code == 405} == {"wrong_method"}
 
 
-@pytest.mark.parametrize("endpoint", LISTS, ids=name)
+@each("endpoint", LISTS, ids=name)
 def test_a_list_says_how_many_there_are(world: World, endpoint: Endpoint) -> None:
-    answer = world.call(endpoint).sent(world.caller(endpoint))
+    answer = world.call(endpoint).send(world.caller(endpoint))
 
     assert int(answer.headers["X-Total-Count"]) >= len(answer.json()["data"])

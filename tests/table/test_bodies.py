@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from msgspec.inspect import (
     BoolType,
+    DictType,
     FloatType,
     IntType,
     ListType,
@@ -24,6 +25,7 @@ from msgspec.inspect import (
 from api.http.bodies import MAX_BODY, MAX_THROWN_AWAY
 from api.http.endpoint import SPELLED, Endpoint
 from api.routes import endpoints
+from tests.fixtures.each import each
 from tests.table.sentences import in_plain_words
 from tests.table.world import World
 
@@ -40,16 +42,16 @@ def name(endpoint: Endpoint) -> str:
     return f"{endpoint.method} {endpoint.contract_path}"
 
 
-def refused(world: World, endpoint: Endpoint, content: bytes, content_type: str = "application/json") -> Any:
+def refusal_of(world: World, endpoint: Endpoint, content: bytes, content_type: str = "application/json") -> Any:
     """Send raw bytes as one who may call; give status and data."""
     call = world.refusable(endpoint)
-    answer = call.sent(world.caller(endpoint), content=content, headers={"Content-Type": content_type})
+    answer = call.send(world.caller(endpoint), content=content, headers={"Content-Type": content_type})
     assert answer.json()["ok"] is False, answer.text
     assert in_plain_words(answer.json()["error"])
     return answer.status_code, answer.json()["data"]
 
 
-@pytest.mark.parametrize("endpoint", WITH_BODY, ids=name)
+@each("endpoint", WITH_BODY, ids=name)
 def test_an_unknown_field_is_400_and_named(world: World, endpoint: Endpoint) -> None:
     body = world.refusable(endpoint).json
     if isinstance(body, list):
@@ -57,15 +59,15 @@ def test_an_unknown_field_is_400_and_named(world: World, endpoint: Endpoint) -> 
     else:
         body = {**body, "surplus": 1}
 
-    status, data = refused(world, endpoint, json.dumps(body).encode())
+    status, data = refusal_of(world, endpoint, json.dumps(body).encode())
 
     assert (status, data["code"], data["fields"]) == (400, "bad_body", ["surplus"])
 
 
-@pytest.mark.parametrize("endpoint", WITHOUT_FIELDS, ids=name)
+@each("endpoint", WITHOUT_FIELDS, ids=name)
 def test_nothing_is_said_in_vain_to_a_change_that_takes_no_fields(world: World, endpoint: Endpoint) -> None:
-    said = [refused(world, endpoint, content) for content in (b'{"surplus":1}', b"{", b"null")]
-    form = refused(world, endpoint, b"surplus=1", "application/x-www-form-urlencoded")
+    said = [refusal_of(world, endpoint, content) for content in (b'{"surplus":1}', b"{", b"null")]
+    form = refusal_of(world, endpoint, b"surplus=1", "application/x-www-form-urlencoded")
 
     assert [(status, data["code"]) for status, data in said] == [
         (400, "bad_body"),
@@ -76,16 +78,16 @@ def test_nothing_is_said_in_vain_to_a_change_that_takes_no_fields(world: World, 
     assert form[0] == 415
 
 
-@pytest.mark.parametrize("endpoint", WITH_BODY, ids=name)
+@each("endpoint", WITH_BODY, ids=name)
 def test_a_field_of_another_kind_is_400_in_plain_words(world: World, endpoint: Endpoint) -> None:
     for field in getattr(endpoint.body, "__struct_encode_fields__", ()):
         content = json.dumps({**world.refusable(endpoint).json, field: [[5]]}).encode()
         if (name(endpoint), field) == ("POST /agents/batch", "agents"):
             # Each is answered for itself.
-            answer = world.call(endpoint).sent(world.caller(endpoint), content=content, headers=JSON).json()
+            answer = world.call(endpoint).send(world.caller(endpoint), content=content, headers=JSON).json()
             assert in_plain_words(answer["data"]["errors"][0]["error"])
         else:
-            assert refused(world, endpoint, content)[0] in (400, 410)
+            assert refusal_of(world, endpoint, content)[0] in (400, 410)
 
 
 def twice(endpoint: Endpoint, body: Any) -> tuple[bytes, str]:
@@ -99,16 +101,16 @@ def twice(endpoint: Endpoint, body: Any) -> tuple[bytes, str]:
     return json.dumps(body).encode()[:-1] + b"," + json.dumps({key: value}).encode()[1:], key
 
 
-@pytest.mark.parametrize("endpoint", WITH_BODY, ids=name)
+@each("endpoint", WITH_BODY, ids=name)
 def test_a_key_given_twice_is_400_and_named(world: World, endpoint: Endpoint) -> None:
     content, key = twice(endpoint, world.refusable(endpoint).json)
 
-    status, data = refused(world, endpoint, content)
+    status, data = refusal_of(world, endpoint, content)
 
     assert (status, data["code"], data["fields"]) == (400, "duplicate_key", [key])
 
 
-@pytest.mark.parametrize("endpoint", WITH_BODY, ids=name)
+@each("endpoint", WITH_BODY, ids=name)
 @pytest.mark.parametrize(
     "content",
     [
@@ -132,19 +134,19 @@ def test_a_key_given_twice_is_400_and_named(world: World, endpoint: Endpoint) ->
     ],
 )
 def test_malformed_json_is_400(world: World, endpoint: Endpoint, content: bytes) -> None:
-    status, data = refused(world, endpoint, content)
+    status, data = refusal_of(world, endpoint, content)
 
     assert status == 400
     assert data["code"] in ("malformed_json", "bad_body")
 
 
-@pytest.mark.parametrize("endpoint", WITH_BODY, ids=name)
-@pytest.mark.parametrize("content", [b"null", b"1", b'"text"', b"true"])
+@each("endpoint", WITH_BODY, ids=name)
+@each("content", [b"null", b"1", b'"text"', b"true"])
 def test_a_body_of_another_shape_is_400(world: World, endpoint: Endpoint, content: bytes) -> None:
-    assert refused(world, endpoint, content)[0] == 400
+    assert refusal_of(world, endpoint, content)[0] == 400
 
 
-@pytest.mark.parametrize(
+@each(
     ("endpoint", "content_type"),
     [
         pytest.param(endpoint, kind, id=f"{kind}-{name(endpoint)}")
@@ -154,12 +156,12 @@ def test_a_body_of_another_shape_is_400(world: World, endpoint: Endpoint, conten
     ],
 )
 def test_another_content_type_is_415(world: World, endpoint: Endpoint, content_type: str) -> None:
-    assert refused(world, endpoint, b"{}", content_type) == (415, {"code": "wrong_content_type"})
+    assert refusal_of(world, endpoint, b"{}", content_type) == (415, {"code": "wrong_content_type"})
 
 
-@pytest.mark.parametrize("endpoint", WITH_BODY, ids=name)
+@each("endpoint", WITH_BODY, ids=name)
 def test_a_body_longer_than_its_route_takes_is_413(world: World, endpoint: Endpoint) -> None:
-    assert refused(world, endpoint, b" " * (endpoint.max_body + 1)) == (413, {"code": "body_too_large"})
+    assert refusal_of(world, endpoint, b" " * (endpoint.max_body + 1)) == (413, {"code": "body_too_large"})
 
 
 def test_a_body_of_just_the_length_that_its_route_takes_is_read(world: World) -> None:
@@ -169,7 +171,7 @@ def test_a_body_of_just_the_length_that_its_route_takes_is_read(world: World) ->
     assert world.tenant.post("/agents", content=body, headers=JSON).status_code == 201
 
 
-@pytest.mark.parametrize("endpoint", WITH_BODY, ids=name)
+@each("endpoint", WITH_BODY, ids=name)
 def test_every_legal_body_fits(endpoint: Endpoint) -> None:
     """Every character of a text may be escaped. What has no bound of its own says beside the route what it takes."""
     largest = largest_of(type_info(endpoint.body))
@@ -183,13 +185,24 @@ def test_every_legal_body_fits(endpoint: Endpoint) -> None:
 
 # Texts that are longer only if they are escaped where they need not be, and documents without a bound of their own.
 BY_HAND = {
+    "POST /notification-channels",
+    "PATCH /notification-channels/{id}",
     "POST /auth/verify",
     "POST /auth/identities",
     "POST /auth/mfa/passkey/step-up",
+    "POST /auth/mfa/passkey/item",
     "POST /auth/passkeys/register/verify",
     "POST /auth/passkeys/login/verify",
     "POST /agents/batch",
     "PUT /agents/{agentId}/policies",
+    "POST /policy-sets",
+    "PUT /policy-sets/{id}",
+    "PUT /agents/{agentId}/policies/template",
+    "PUT /policy-sets/{id}/template",
+    "POST /policy-templates/preview",
+    "POST /secrets/routes/preset",
+    "POST /auth/sign-in/code",
+    "PUT /tenants/{id}/tokens",
     "PUT /tenants/{id}/oidc-providers",
     "PUT /tenants/{id}/saml-sso",
     "POST /agents/{agentId}/policies/backtest",
@@ -197,9 +210,13 @@ BY_HAND = {
     "POST /vault/{agentId}/sign",
     "POST /vault/{agentId}/sign-typed-data",
     "POST /vault/{agentId}/sign-message",
+    "POST /vault/{agentId}/x402",
     "POST /vault/{agentId}/sign-bitcoin-psbt",
     "POST /vault/{agentId}/simulate",
     "POST /agents/{agentId}/signers",
+    "POST /user/me/wallet/sign",
+    "POST /user/me/wallet/sign-typed-data",
+    "POST /user/me/wallet/sign-message",
     "POST /user/me/wallet/signers",
     "PATCH /agents/{agentId}/signers/{signerId}",
     "POST /agents/{agentId}/key-quorums",
@@ -243,24 +260,26 @@ def largest_of(shape: Type) -> float:
             return 40 + sum(len(field.encode_name) + 4 + largest_of(field.type) for field in shape.fields)
         case ListType() | VarTupleType() if shape.max_length is not None:
             return 2 + shape.max_length * (1 + largest_of(shape.item_type))
+        case DictType() if shape.max_length is not None:
+            return 2 + shape.max_length * (2 + largest_of(shape.key_type) + largest_of(shape.value_type))
         case Metadata():
             return largest_of(shape.type)
         case _:
             return math.inf
 
 
-@pytest.mark.parametrize("endpoint", WITH_BODY, ids=name)
+@each("endpoint", WITH_BODY, ids=name)
 def test_a_charset_beside_the_content_type_is_taken(world: World, endpoint: Endpoint) -> None:
     call = world.call(endpoint)
     headers = {"Content-Type": "Application/JSON; charset=utf-8"}
 
-    answer = call.sent(world.caller(endpoint), content=json.dumps(call.json).encode(), headers=headers)
+    answer = call.send(world.caller(endpoint), content=json.dumps(call.json).encode(), headers=headers)
 
     assert answer.status_code in endpoint.returns, answer.text
 
 
-@pytest.mark.parametrize("endpoint", WITH_PATH, ids=name)
-@pytest.mark.parametrize("suffix", ["%0A", "%20", "%00", "%ff", "'", "%2f", "x" * 200])
+@each("endpoint", WITH_PATH, ids=name)
+@each("suffix", ["%0A", "%20", "%00", "%ff", "'", "%2f", "x" * 200])
 def test_a_malformed_id_in_the_path_is_400(world: World, endpoint: Endpoint, suffix: str) -> None:
     for place in endpoint.path_names:
         path = endpoint.path.replace(f"<{place}>", "bad" + suffix)
@@ -272,7 +291,7 @@ def test_a_malformed_id_in_the_path_is_400(world: World, endpoint: Endpoint, suf
                 ),
             )
 
-        answer = world.refusable(endpoint).sent(world.caller(endpoint), path=path)
+        answer = world.refusable(endpoint).send(world.caller(endpoint), path=path)
 
         # A slash makes another path, which may be none at all.
         assert answer.status_code in ((400, 404) if suffix == "%2f" else (400,)), (path, answer.text)
@@ -294,7 +313,7 @@ OUT_OF_RANGE = (
 )
 
 
-@pytest.mark.parametrize(
+@each(
     ("endpoint", "query"),
     [
         pytest.param(endpoint, query, id=f"{query}-{name(endpoint)}")
@@ -306,17 +325,17 @@ OUT_OF_RANGE = (
 def test_a_page_out_of_range_is_400(world: World, endpoint: Endpoint, query: str) -> None:
     call = world.refusable(endpoint)
 
-    answer = call.sent(world.caller(endpoint), path=f"{call.path}{'&' if '?' in call.path else '?'}{query}")
+    answer = call.send(world.caller(endpoint), path=f"{call.path}{'&' if '?' in call.path else '?'}{query}")
 
     assert answer.status_code == 400, answer.text
     assert answer.json()["data"]["fields"] == [query.partition("=")[0]]
     assert in_plain_words(answer.json()["error"])
 
 
-@pytest.mark.parametrize("endpoint", TABLE, ids=name)
+@each("endpoint", TABLE, ids=name)
 def test_an_unknown_query_parameter_is_ignored(world: World, endpoint: Endpoint) -> None:
     call = world.call(endpoint)
 
-    answer = call.sent(world.caller(endpoint), path=f"{call.path}{'&' if '?' in call.path else '?'}surplus=1&surplus=2")
+    answer = call.send(world.caller(endpoint), path=f"{call.path}{'&' if '?' in call.path else '?'}surplus=1&surplus=2")
 
     assert answer.status_code in endpoint.returns, answer.text

@@ -7,8 +7,10 @@ import pytest
 
 from api.http.endpoint import Endpoint
 from api.routes import endpoints
-from tests.table.journeys import JOURNEYS
-from tests.table.world import KINDS, World, fresh
+from tests.acts.table import JOURNEYS
+from tests.fixtures.callers import fresh
+from tests.fixtures.each import each
+from tests.table.world import KINDS, World
 
 TABLE = endpoints()
 CLOSED = [endpoint for endpoint in TABLE if "public" not in endpoint.who.kinds]
@@ -28,11 +30,11 @@ def name(endpoint: Endpoint) -> str:
     return f"{endpoint.method} {endpoint.contract_path}"
 
 
-@pytest.mark.parametrize("endpoint", CLOSED, ids=name)
+@each("endpoint", CLOSED, ids=name)
 def test_without_a_valid_credential_a_route_answers_401(world: World, endpoint: Endpoint) -> None:
     call = world.refusable(endpoint)
 
-    answers = [call.sent(world.nobody, headers=headers) for headers in ({}, *BAD)]
+    answers = [call.send(world.nobody, headers=headers) for headers in ({}, *BAD)]
 
     assert {answer.status_code for answer in answers} == {401}
     assert {answer.json()["ok"] for answer in answers} == {False}
@@ -40,27 +42,27 @@ def test_without_a_valid_credential_a_route_answers_401(world: World, endpoint: 
     assert answers[0].json()["data"]["code"] == "no_credential"
 
 
-@pytest.mark.parametrize("endpoint", CLOSED, ids=name)
+@each("endpoint", CLOSED, ids=name)
 def test_a_valid_credential_of_another_kind_is_403(world: World, endpoint: Endpoint) -> None:
     call = world.refusable(endpoint)
 
-    answers = {kind: call.sent(world.client(kind)) for kind in KINDS if kind not in endpoint.who.kinds}
+    answers = {kind: call.send(world.client(kind)) for kind in KINDS if kind not in endpoint.who.kinds}
 
     assert {kind: answer.status_code for kind, answer in answers.items()} == dict.fromkeys(answers, 403)
     assert {answer.json()["data"]["code"] for answer in answers.values()} <= {"wrong_kind"}
 
 
-@pytest.mark.parametrize("endpoint", CLOSED, ids=name)
+@each("endpoint", CLOSED, ids=name)
 def test_two_credentials_together_are_ambiguous(world: World, endpoint: Endpoint) -> None:
     call = world.refusable(endpoint)
     second = {"Authorization": world.agent.headers["Authorization"], "X-Service-Key": world.tenant.key}
 
-    answer = call.sent(world.nobody, headers=second)
+    answer = call.send(world.nobody, headers=second)
 
     assert (answer.status_code, answer.json()["data"]["code"]) == (400, "ambiguous_credentials")
 
 
-@pytest.mark.parametrize(
+@each(
     ("endpoint", "kind"),
     [
         pytest.param(one, kind, id=f"{kind} {name(one)}")
@@ -80,18 +82,18 @@ def test_resources_of_another_tenant_are_404_as_if_absent(world: World, endpoint
 
     path += call.path[len(call.path.partition("?")[0]) :]
 
-    theirs, absent = call.sent(world.client(kind)), call.sent(world.client(kind), path=path)
+    theirs, absent = call.send(world.client(kind)), call.send(world.client(kind), path=path)
 
     assert (theirs.status_code, absent.status_code) == (404, 404), theirs.text
     assert theirs.json() == absent.json()
 
 
-@pytest.mark.parametrize("endpoint", [one for one in BY_AGENT if "agent_token" in one.who.kinds], ids=name)
+@each("endpoint", [one for one in BY_AGENT if "agent_token" in one.who.kinds], ids=name)
 def test_an_agents_token_on_another_agent_is_403_whether_that_exists_or_not(world: World, endpoint: Endpoint) -> None:
     call = world.refusable(endpoint)
 
     answers = [
-        call.sent(world.agent, path=call.path.replace(world.agent.id, other))
+        call.send(world.agent, path=call.path.replace(world.agent.id, other))
         for other in (world.cautious.id, world.foreign.id, "nobody")
     ]
 
@@ -99,7 +101,7 @@ def test_an_agents_token_on_another_agent_is_403_whether_that_exists_or_not(worl
     assert {answer.json()["data"]["code"] for answer in answers} == {"other_agent"}
 
 
-@pytest.mark.parametrize(
+@each(
     ("endpoint", "kind"),
     [
         pytest.param(one, kind, id=f"{kind} {name(one)}")
@@ -109,7 +111,7 @@ def test_an_agents_token_on_another_agent_is_403_whether_that_exists_or_not(worl
     ],
 )
 def test_declared_callers_are_admitted(world: World, endpoint: Endpoint, kind: str) -> None:
-    answer = world.call(endpoint).sent(world.client(kind))
+    answer = world.call(endpoint).send(world.client(kind))
 
     assert answer.status_code in endpoint.returns, answer.text
 

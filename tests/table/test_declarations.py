@@ -1,4 +1,4 @@
-"""The table against the list of routes in tests/vectors, and the contract against the table. Needs no process."""
+"""The routes against the table of acts in tests/acts, and the contract against the routes. Needs no process."""
 
 import json
 import re
@@ -16,28 +16,63 @@ from api.http.answers import returned_by
 from api.http.endpoint import Declared, Endpoint, Options, Routes
 from api.http.who import public
 from api.routes import endpoints
-from custody.kit.answers import Answered, Created, Document
+from custody.kit.answer_kinds import Created, Document
+from custody.kit.answers import Answered
 from custody.kit.paging import Listed
+from tests.acts.act import PUBLIC
+from tests.acts.table import ACTS, BY_COMMAND, BY_ROUTE, ROUTES
+from tests.fixtures.commands import COMMANDS
+from tests.fixtures.each import each
 from tests.outside.processes import PROJECT
 
 TABLE = endpoints()
 NAMES = [f"{endpoint.method} {endpoint.contract_path}" for endpoint in TABLE]
 # The contract serves itself; its forms are the routes outside the table.
 SELF = [f"GET {path}" for path in (openapi.CONTRACT, openapi.PLAIN, openapi.EVENTS)]
-SPECIFIED = [
-    f"{row['method']} {row['path']}" for row in json.loads((PROJECT / "tests/vectors/routes.json").read_text())
-]
 
 
-def test_every_route_of_the_list_is_declared_once_and_spelled_alike() -> None:
+def test_every_route_of_the_table_of_acts_is_declared_once_and_spelled_alike() -> None:
     declared = Counter([*NAMES, *SELF])
 
-    assert {name: count for name, count in declared.items() if count > 1} == {}
-    assert sorted(set(SPECIFIED) - set(declared)) == [], "specified, but missing"
-    assert sorted(set(declared) - set(SPECIFIED)) == [], "declared, but not specified"
+    assert {name: count for name, count in (declared + Counter(ROUTES)).items() if count > 2} == {}
+    assert sorted(set(ROUTES) - set(declared)) == [], "an act, but no route"
+    assert sorted(set(declared) - set(ROUTES)) == [], "a route, but no act: tests/acts"
 
 
-@pytest.mark.parametrize("endpoint", TABLE, ids=NAMES)
+def test_a_route_admits_whom_its_act_admits_and_asks_the_same_command() -> None:
+    spelled = {"agent_token": "agent"}
+    declared = {
+        name: (
+            {spelled.get(kind, kind) for kind in endpoint.who.kinds},
+            endpoint.who.asks.__name__ if endpoint.who.asks is not None else None,
+        )
+        for name, endpoint in zip(NAMES, TABLE, strict=True)
+    }
+
+    assert declared == {name: (set(BY_ROUTE[name].who), BY_ROUTE[name].command) for name in NAMES}
+
+
+def test_a_command_is_sent_by_nobody_but_the_processes_of_its_act() -> None:
+    assert set(BY_COMMAND) == set(COMMANDS)
+    assert {name: set(act.senders.split()) for name, act in BY_COMMAND.items()} == {
+        name: set(declared.senders) for name, (_, declared) in COMMANDS.items()
+    }
+
+
+def test_an_act_of_a_command_admits_nobody_whom_the_command_refuses() -> None:
+    wider = [
+        act.places
+        for act in ACTS
+        if act.command is not None and act.who != PUBLIC
+        if not (
+            set(act.who) <= set(BY_COMMAND[act.command].who) and set(act.roles) <= set(BY_COMMAND[act.command].roles)
+        )
+    ]
+
+    assert wider == []
+
+
+@each("endpoint", TABLE, ids=NAMES)
 def test_a_route_says_what_it_does_and_what_it_answers(endpoint: Endpoint) -> None:
     assert endpoint.summary.endswith(".")
     assert endpoint.returns
@@ -53,12 +88,12 @@ def test_a_route_that_changes_something_takes_whom_its_command_takes() -> None:
     }
 
     accounts = {one for one in others if "/accounts" in one}
-    # What the api writes itself; the operator's own form of `CreateTenant`; questions that change nothing.
+    # What the api writes itself; questions that change nothing.
     assert len(accounts) == 12
     assert others - accounts == {
-        "POST /platform/tenants",
         "POST /secrets/routes/explain",
         "POST /agents/{agentId}/policies/backtest",
+        "POST /policy-templates/preview",
         "POST /platform/users/email/address",
         "POST /platform/users/phone/number",
         "POST /platform/users/wallet/address",

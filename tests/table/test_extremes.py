@@ -8,9 +8,9 @@ from typing import Any
 from urllib.parse import quote
 
 import msgspec
-import pytest
 
 from api.http.endpoint import Endpoint
+from tests.fixtures.each import each
 from tests.table.mounts import each_once
 from tests.table.world import World
 
@@ -46,7 +46,7 @@ def odd(endpoint: Endpoint) -> Iterator[tuple[str, str]]:
             yield from ((field.encode_name, quote(str(value))) for value in values)
 
 
-@pytest.mark.parametrize("endpoint", WITH_QUERY, ids=name)
+@each("endpoint", WITH_QUERY, ids=name)
 def test_no_parameter_causes_an_internal_error(world: World, endpoint: Endpoint) -> None:
     call, caller = world.call(endpoint), world.caller(endpoint)
     path, _, query = call.path.partition("?")
@@ -81,7 +81,7 @@ def optional(endpoint: Endpoint) -> Iterator[tuple[tuple[Any, ...], Any]]:
                 yield (field.encode_name,), NUMBERS
 
 
-def changed(content: Any, path: tuple[Any, ...], value: Any) -> Any:
+def with_change(content: Any, path: tuple[Any, ...], value: Any) -> Any:
     """The same body with another value at one place."""
     copy = msgspec.json.decode(msgspec.json.encode(content))
     place = copy
@@ -91,7 +91,7 @@ def changed(content: Any, path: tuple[Any, ...], value: Any) -> Any:
     return copy
 
 
-@pytest.mark.parametrize("endpoint", WITH_BODY, ids=name)
+@each("endpoint", WITH_BODY, ids=name)
 def test_no_field_causes_an_internal_error(world: World, endpoint: Endpoint) -> None:
     given = world.call(endpoint).json
     places = dict(leaves(given)) | (dict(optional(endpoint)) if isinstance(given, dict) else {})
@@ -99,7 +99,7 @@ def test_no_field_causes_an_internal_error(world: World, endpoint: Endpoint) -> 
 
     statuses, call = {}, world.call(endpoint)
     for path, value in tries:
-        answer = call.sent(world.caller(endpoint), json=changed(given, path, value))
+        answer = call.send(world.caller(endpoint), json=with_change(given, path, value))
         statuses[f"{path} {value}"] = answer.status_code
         if answer.is_success:
             # It may have used up what the request was about.

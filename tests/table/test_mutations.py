@@ -6,29 +6,18 @@ import uuid
 
 import asyncpg
 import httpx
-import pytest
 
 from api.http.endpoint import Endpoint
 from custody.protocol.command import declaration_of
+from tests.acts.table import BY_ROUTE
 from tests.fixtures.callers import AsyncClient
+from tests.fixtures.each import each
 from tests.table.mounts import each_once
 from tests.table.world import Call, World
 
 MUTATING = [endpoint for endpoint in each_once() if endpoint.hardened]
-# Routes that change nothing, and why.
-UNAUDITED = {
-    "PUT /platform/tenants/{id}/policies": "retired: always 410 and no write",
-    "PUT /tenants/{id}/webhook": "retired: always 410 and no write",
-    "POST /secrets/routes/explain": "a question: nothing is sent and nothing is written",
-    "POST /vault/{agentId}/simulate": "a question: nothing is signed and nothing is written",
-    "POST /vault/{agentId}/actions/transfer/quote": "a question: nothing is signed and nothing is written",
-    "POST /platform/users/email/address": "a question in a body, so that no address stands in a log of URLs",
-    "POST /platform/users/phone/number": "the same",
-    "POST /platform/users/wallet/address": "the same",
-    "POST /platform/users/smart-wallet/address": "the same",
-    "POST /platform/users/wallet/external-id": "the same",
-    "POST /agents/{agentId}/policies/backtest": "a question: past requests are read and nothing is written",
-}
+# Routes that change nothing.
+UNAUDITED = {route for route, act in BY_ROUTE.items() if act.unaudited}
 
 
 def name(endpoint: Endpoint) -> str:
@@ -38,20 +27,20 @@ def name(endpoint: Endpoint) -> str:
 WRITING = [endpoint for endpoint in MUTATING if name(endpoint) not in UNAUDITED]
 
 
-def repeated(world: World, endpoint: Endpoint, key: str, call: Call, surplus: str = "") -> httpx.Response:
+def send_keyed(world: World, endpoint: Endpoint, key: str, call: Call, surplus: str = "") -> httpx.Response:
     """Send a call under a key; `surplus` makes the raw body, or the query where there is none, another one."""
     headers = {"Idempotency-Key": key.encode(), "Content-Type": "application/json"}
     caller = world.caller(endpoint)
     if call.json is None:
-        return call.sent(caller, headers=headers, path=call.path + (f"?{surplus.strip() or 'x'}" if surplus else ""))
-    return call.sent(caller, headers=headers, content=json.dumps(call.json).encode() + surplus.encode())
+        return call.send(caller, headers=headers, path=call.path + (f"?{surplus.strip() or 'x'}" if surplus else ""))
+    return call.send(caller, headers=headers, content=json.dumps(call.json).encode() + surplus.encode())
 
 
-@pytest.mark.parametrize("endpoint", MUTATING, ids=name)
+@each("endpoint", MUTATING, ids=name)
 async def test_a_mutation_leaves_an_audit_row(world: World, endpoint: Endpoint, owner: asyncpg.Connection) -> None:
     request_id = str(uuid.uuid4())
 
-    answer = world.call(endpoint).sent(world.caller(endpoint), headers={"X-Request-Id": request_id})
+    answer = world.call(endpoint).send(world.caller(endpoint), headers={"X-Request-Id": request_id})
 
     rows = await owner.fetch("SELECT * FROM audit WHERE request_id = $1", request_id)
     assert answer.status_code == next(iter(endpoint.returns)), answer.text
@@ -65,24 +54,24 @@ async def test_a_mutation_leaves_an_audit_row(world: World, endpoint: Endpoint, 
         assert {row["action"] for row in rows} <= declaration_of(endpoint.who.asks).audit
 
 
-@pytest.mark.parametrize("endpoint", MUTATING, ids=name)
+@each("endpoint", MUTATING, ids=name)
 async def test_a_refused_caller_leaves_no_audit_row(
     world: World, endpoint: Endpoint, owner: asyncpg.Connection
 ) -> None:
     request_id = str(uuid.uuid4())
 
-    answer = world.refusable(endpoint).sent(world.nobody, headers={"X-Request-Id": request_id})
+    answer = world.refusable(endpoint).send(world.nobody, headers={"X-Request-Id": request_id})
 
     assert answer.status_code == 401
     assert await owner.fetchval("SELECT count(*) FROM audit WHERE request_id = $1", request_id) == 0
 
 
-@pytest.mark.parametrize("endpoint", WRITING, ids=name)
+@each("endpoint", WRITING, ids=name)
 def test_the_same_key_again_gives_the_same_answer(world: World, endpoint: Endpoint) -> None:
     call, key = world.call(endpoint), str(uuid.uuid4())
 
-    first = repeated(world, endpoint, key, call)
-    second = repeated(world, endpoint, key, call)
+    first = send_keyed(world, endpoint, key, call)
+    second = send_keyed(world, endpoint, key, call)
 
     assert first.status_code == next(iter(endpoint.returns)), first.text
     assert "Idempotency-Replayed" not in first.headers
@@ -93,26 +82,26 @@ def test_the_same_key_again_gives_the_same_answer(world: World, endpoint: Endpoi
         assert second.headers["Idempotency-Replayed"] == "true"
 
 
-@pytest.mark.parametrize("endpoint", WRITING, ids=name)
+@each("endpoint", WRITING, ids=name)
 def test_the_same_key_for_another_request_is_409(world: World, endpoint: Endpoint) -> None:
     call, key = world.call(endpoint), str(uuid.uuid4())
-    first = repeated(world, endpoint, key, call)
+    first = send_keyed(world, endpoint, key, call)
 
-    second = repeated(world, endpoint, key, call, surplus=" ")
+    second = send_keyed(world, endpoint, key, call, surplus=" ")
 
     assert first.is_success
     assert (second.status_code, second.json()["data"]["code"]) == (409, "idempotency_mismatch")
 
 
-@pytest.mark.parametrize("endpoint", WRITING, ids=name)
-@pytest.mark.parametrize("key", ["short", "x" * 256, "eight\tch", "eight  é"])
+@each("endpoint", WRITING, ids=name)
+@each("key", ["short", "x" * 256, "eight\tch", "eight  é"])
 def test_a_bad_key_is_400(world: World, endpoint: Endpoint, key: str) -> None:
-    answer = repeated(world, endpoint, key, world.call(endpoint))
+    answer = send_keyed(world, endpoint, key, world.refusable(endpoint))
 
     assert (answer.status_code, answer.json()["data"]["code"]) == (400, "bad_idempotency_key")
 
 
-@pytest.mark.parametrize("endpoint", WRITING, ids=name)
+@each("endpoint", WRITING, ids=name)
 async def test_the_same_key_at_once_acts_once(world: World, endpoint: Endpoint, owner: asyncpg.Connection) -> None:
     call, caller, request_id = world.call(endpoint), world.caller(endpoint), str(uuid.uuid4())
     headers = {**caller.headers, "Idempotency-Key": request_id, "X-Request-Id": request_id}
@@ -128,14 +117,14 @@ async def test_the_same_key_at_once_acts_once(world: World, endpoint: Endpoint, 
     assert len({(row["tenant_id"], row["action"]) for row in acted}) == len(acted)
 
 
-@pytest.mark.parametrize("endpoint", [one for one in WRITING if one.body is not None], ids=name)
+@each("endpoint", [one for one in WRITING if one.body is not None], ids=name)
 def test_a_refused_request_does_not_use_up_its_key(world: World, endpoint: Endpoint) -> None:
     call, key = world.call(endpoint), str(uuid.uuid4())
 
-    refused = repeated(world, endpoint, key, call, surplus="}")
+    refused = send_keyed(world, endpoint, key, call, surplus="}")
 
     assert refused.status_code == 400
-    assert repeated(world, endpoint, key, call).status_code == next(iter(endpoint.returns))
+    assert send_keyed(world, endpoint, key, call).status_code == next(iter(endpoint.returns))
 
 
 def test_two_keys_are_none(world: World) -> None:

@@ -31,17 +31,11 @@ from tests.outside.oidc_server import running_oidc_server
 from tests.outside.sms_gateway import SmsGateway
 from tests.outside.smtp_server import Mailbox
 from tests.table.largest_rows import LONGEST, UNPAGED, rows_of, segments
-from tests.table.mounts import each_once
-from tests.table.world import SignOnWorld, World, queued
+from tests.table.mounts import each_once, is_list
+from tests.table.world import SignOnWorld, World, queue_order
 
 _PATHS = openapi.document(endpoints(), "http://localhost:3200")["paths"]
 _BY_NAME = {f"{endpoint.method} {endpoint.contract_path}": endpoint for endpoint in endpoints()}
-
-
-def is_list(endpoint: Endpoint) -> bool:
-    """Say whether a route answers pages, other than as a file."""
-    fields = getattr(endpoint.query, "__struct_fields__", ())
-    return endpoint.method == "GET" and "limit" in fields and endpoint.media is None
 
 
 LISTS = [pytest.param(endpoint, id=endpoint.contract_path) for endpoint in each_once() if is_list(endpoint)]
@@ -63,51 +57,51 @@ def new_world(
     """Makes worlds of their own."""
     with running_oidc_server() as oidc, ExitStack() as stack:
 
-        def made() -> World:
+        def make() -> World:
             world = World(service, mailbox, sms_gateway, SignOnWorld(dns_server, oauth, oidc), evm_node)
             stack.callback(world.close)
             return world
 
-        yield made
+        yield make
 
 
 @pytest.fixture(scope="module")
-def crowded(new_world: Callable[[], World]) -> World:
+def crowded_world(new_world: Callable[[], World]) -> World:
     """A world of its own, whose lists grow long."""
     return new_world()
 
 
 @pytest.fixture(scope="module")
-def made(crowded: World, database: Database) -> Iterator[set[str]]:
+def done_statements(crowded_world: World, database: Database) -> Iterator[set[str]]:
     """The statements whose rows are there: some lists have the same ones."""
     yield set()
-    asyncio.run(_end(crowded, database))
+    asyncio.run(_end(crowded_world, database))
 
 
 async def _end(world: World, database: Database) -> None:
     async with owner_of(database) as owner:
         for statement in {one for longest in LONGEST.values() for one in longest.ended}:
-            await owner.execute(_filled(world, [], statement))
+            await owner.execute(_fill(world, [], statement))
 
 
-def seeded(world: World, name: str) -> None:
+def seed(world: World, name: str) -> None:
     """Make one of what a list has."""
     if name == "many agents":
         for part in range(7):
             many = [{"id": f"many-{part}-{n}", "name": "One of many"} for n in range(100)]
             world.tenant.ok("POST", "/agents/batch", {"agents": many})
     elif name == "an order that waits":
-        queued(world.cautious)
+        queue_order(world.cautious)
     elif name == "an account":
         world.tenant.ok("POST", "/accounts", {"id": f"first-{uuid.uuid4().hex[:8]}", "walletIds": [world.agent.id]})
     else:
         endpoint = _BY_NAME[name]
         call = world.call(endpoint)
-        answer = call.sent(world.caller(endpoint))
+        answer = call.send(world.caller(endpoint))
         assert answer.is_success, answer.text
 
 
-def walked(client: httpx.Client, path: str, query: dict[str, Any]) -> Iterator[httpx.Response]:
+def walk(client: httpx.Client, path: str, query: dict[str, Any]) -> Iterator[httpx.Response]:
     """Every page of a list, by nothing but what the page before says."""
     onwards: dict[str, Any] = {}
     while True:
@@ -134,39 +128,43 @@ def longest_query(endpoint: Endpoint) -> dict[str, Any]:
 
 @pytest.mark.parametrize("endpoint", LISTS)
 async def test_pages_end_at_4_mib_and_every_row_is_reached(
-    crowded: World, new_world: Callable[[], World], made: set[str], owner: asyncpg.Connection, endpoint: Endpoint
+    crowded_world: World,
+    new_world: Callable[[], World],
+    done_statements: set[str],
+    owner: asyncpg.Connection,
+    endpoint: Endpoint,
 ) -> None:
     longest = LONGEST[endpoint.contract_path]
     if endpoint.contract_path in CONTRADICTED:
-        crowded = new_world()
+        crowded_world = new_world()
     for name in longest.seeds:
-        seeded(crowded, name)
-    call, client = crowded.call(endpoint), crowded.caller(endpoint)
+        seed(crowded_world, name)
+    call, client = crowded_world.call(endpoint), crowded_world.caller(endpoint)
     path, _, asked = call.path.partition("?")
     if endpoint.contract_path in CONTRADICTED:
         # Of a log that nothing was sealed of nothing is shown.
         assert eventually(lambda: client.get(path).json()["data"], bool)
-    filled = partial(_filled, crowded, segments(path))
+    filled = partial(_fill, crowded_world, segments(path))
     try:
         for statement in map(filled, longest.made):
-            if statement not in made:
+            if statement not in done_statements:
                 await owner.execute(statement)
-                made.add(statement)
+                done_statements.add(statement)
         count = await owner.fetchval(filled(longest.rows))
         query = dict(pair.split("=") for pair in asked.split("&") if pair) | longest_query(endpoint)
 
-        pages = list(walked(client, path, query))
+        pages = list(walk(client, path, query))
     finally:
         for statement in longest.undone:
             await owner.execute(filled(statement))
-            made.difference_update(map(filled, longest.made))
+            done_statements.difference_update(map(filled, longest.made))
 
     assert max(len(page.content) for page in pages) <= MAX_PAGE_BYTES
     rows = [msgspec.json.encode(row) for page in pages for row in rows_of(page.json()["data"])]
     assert len(set(rows)) == len(rows) >= count > 0
 
 
-def _filled(world: World, path: list[str], statement: str) -> str:
+def _fill(world: World, path: list[str], statement: str) -> str:
     """A statement with the ids that it is about: they are ours, and need no quoting."""
     return (
         statement.replace("$1", f"'{world.tenant.id}'")

@@ -20,10 +20,11 @@ from msgspec.inspect import (
 
 from api.http.endpoint import PATH_SHAPES
 from api.routes import endpoints
-from custody.chains.orders import EvmOrder
+from custody.chains.evm.orders import EvmOrder
 from custody.kit.described import described
 from custody.kit.shapes import DecimalAmount
 from custody.kit.validation import explain, must_be
+from tests.fixtures.each import each
 from tests.table.sentences import in_plain_words
 
 TABLE = endpoints()
@@ -63,7 +64,7 @@ def shapes() -> dict[str, tuple[Any, bool]]:
     return found
 
 
-@pytest.mark.parametrize(("shape", "strict"), shapes().values(), ids=shapes())
+@each(("shape", "strict"), shapes().values(), ids=shapes())
 def test_a_refused_value_is_explained_in_plain_words(shape: Any, strict: bool) -> None:
     said = set()
     for document in wrong(type_info(shape)):
@@ -76,7 +77,7 @@ def test_a_refused_value_is_explained_in_plain_words(shape: Any, strict: bool) -
     assert [sentence for sentence in said if not in_plain_words(sentence)] == []
 
 
-@pytest.mark.parametrize("name", PATH_SHAPES)
+@each("name", PATH_SHAPES)
 def test_an_id_in_a_path_is_explained_in_plain_words(name: str) -> None:
     assert in_plain_words(f"id in the path {must_be(PATH_SHAPES[name])}.")
 
@@ -90,7 +91,7 @@ class Payment(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
     price: Annotated[DecimalAmount | None, described("The price of gas in wei.", such="30000000000")] = None
 
 
-@pytest.mark.parametrize(
+@each(
     ("field", "unit", "such"),
     [
         ("feeCap", " of wei", "1000000000000000000"),
@@ -99,7 +100,7 @@ class Payment(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
         ("price", " of wei", "30000000000"),
     ],
 )
-@pytest.mark.parametrize("value", [5, "1.5", "-1", ""])
+@each("value", [5, "1.5", "-1", ""])
 def test_an_amount_is_asked_for_in_its_unit(field: str, unit: str, such: str, value: Any) -> None:
     with pytest.raises(msgspec.ValidationError) as refused:
         msgspec.convert({field: value}, Payment)
@@ -111,7 +112,7 @@ def test_an_amount_is_asked_for_in_its_unit(field: str, unit: str, such: str, va
 GOOD = {"to": "0x" + "11" * 20, "value": "1"}
 
 
-@pytest.mark.parametrize(
+@each(
     ("changed", "sentence"),
     [
         (

@@ -13,10 +13,10 @@ import pytest
 
 from api.http.endpoint import Endpoint
 from api.routes import endpoints
+from tests.fixtures.app_clients import app_client_of
 from tests.fixtures.callers import Agent, Client, Tenant, new_tenant
 from tests.fixtures.people import member
 from tests.fixtures.tenant_rows import Rows
-from tests.table.journeys import app_client_of
 from tests.table.world import World
 
 pytestmark = pytest.mark.long
@@ -58,7 +58,7 @@ async def test_callers_of_another_tenant_read_and_change_nothing(
     before = await rows.of(world.tenant.id)
 
     answers = {
-        who: call.sent(client, headers={"X-Request-Id": f"intruder-{number}"})
+        who: call.send(client, headers={"X-Request-Id": f"intruder-{number}"})
         for number, (who, client) in enumerate(intruders.items())
         if who != "owner" or not endpoint.path.startswith("/auth/")
     }

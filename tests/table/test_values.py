@@ -13,7 +13,8 @@ import pytest
 from api.http import openapi
 from api.http.endpoint import Endpoint
 from api.routes import endpoints
-from custody.kit.instants import Bound
+from custody.kit.search_bounds import Bound
+from tests.fixtures.each import each
 from tests.table.world import World
 
 NONE = ("null", "None", "", "undefined")
@@ -49,7 +50,7 @@ def admits(shape: dict[str, Any], text: str) -> bool:
     return shape.get("type", "string") == "string" and bool(jsonschema_rs.is_valid(shape, text))
 
 
-def sent(world: World, endpoint: Endpoint, name: str, value: str) -> httpx.Response:
+def send(world: World, endpoint: Endpoint, name: str, value: str) -> httpx.Response:
     """A good request, but for one parameter."""
     call, caller = world.call(endpoint), world.caller(endpoint)
     path, _, query = call.path.partition("?")
@@ -61,21 +62,21 @@ def sent(world: World, endpoint: Endpoint, name: str, value: str) -> httpx.Respo
 OWN_CODES = {"bad_email_address", "bad_phone_number", "one_identity"}
 
 
-@pytest.mark.parametrize(("endpoint", "parameter"), parameters())
+@each(("endpoint", "parameter"), parameters())
 def test_a_text_that_stands_for_none_is_a_value_or_is_refused(
     world: World, endpoint: Endpoint, parameter: dict[str, Any]
 ) -> None:
     name, shape = parameter["name"], parameter["schema"]
 
     for text in NONE:
-        answer = sent(world, endpoint, name, text)
+        answer = send(world, endpoint, name, text)
 
         if admits(shape, text):
             # Nobody's name, as another word is: a list does not answer with everything.
-            other = sent(world, endpoint, name, f"{text}z" if text else "")
+            other = send(world, endpoint, name, f"{text}z" if text else "")
             assert answer.status_code == other.status_code, (text, answer.text)
             if answer.headers["content-type"] == "application/json":
-                assert _counted(answer) == _counted(other), (text, answer.text)
+                assert _count(answer) == _count(other), (text, answer.text)
         else:
             assert answer.status_code == 400, (text, answer.text)
             if answer.json()["data"]["code"] in OWN_CODES:
@@ -84,7 +85,7 @@ def test_a_text_that_stands_for_none_is_a_value_or_is_refused(
             assert parameter["required"] or answer.json()["error"].endswith(f"leave {name} out if you mean none.")
 
 
-def _counted(answer: httpx.Response) -> Any:
+def _count(answer: httpx.Response) -> Any:
     data = answer.json()["data"]
     return len(data) if isinstance(data, list) else data.get("total", len(data.get("data", ())))
 
@@ -102,12 +103,12 @@ def test_every_parameter_that_bounds_a_time_has_the_one_form() -> None:
     assert len(timed) >= 8
 
 
-@pytest.mark.parametrize(("endpoint", "parameter"), BOUNDS)
+@each(("endpoint", "parameter"), BOUNDS)
 def test_a_time_is_a_date_or_has_a_zone(world: World, endpoint: Endpoint, parameter: dict[str, Any]) -> None:
     name = parameter["name"]
 
-    taken = {text: sent(world, endpoint, name, text).status_code for text in TIMES}
-    refused = [sent(world, endpoint, name, text) for text in NO_TIMES]
+    taken = {text: send(world, endpoint, name, text).status_code for text in TIMES}
+    refused = [send(world, endpoint, name, text) for text in NO_TIMES]
 
     assert set(taken.values()) == {200}, taken
     assert [answer.status_code for answer in refused] == [400] * len(NO_TIMES)

@@ -11,7 +11,9 @@ import httpx
 import msgspec
 
 from api.http.endpoint import Endpoint
-from tests.fixtures.callers import ADDRESS, Agent, Client, Tenant, new_tenant, platform_client, rule
+from tests.acts.table import BODIES, JOURNEYS
+from tests.fixtures.app_clients import app_client_of
+from tests.fixtures.callers import Agent, Client, Tenant, new_tenant, platform_client, rule
 from tests.fixtures.forgery import claims_of
 from tests.fixtures.people import Person, member, sign_in
 from tests.fixtures.server import Service
@@ -21,12 +23,12 @@ from tests.outside.oauth_providers import OAuthProviders
 from tests.outside.oidc_server import OidcServer
 from tests.outside.sms_gateway import SmsGateway
 from tests.outside.smtp_server import Mailbox
+from tests.routes.agents.makers import keep_set
 from tests.routes.auth.test_wallet import AGREES, as_contract
-from tests.routes.orders import note, solana_payment
-from tests.routes.secrets.makers import keep_route, keep_secret, route_fields
+from tests.routes.orders import SELLER
+from tests.routes.secrets.makers import keep_payment_route, keep_route, keep_secret
 from tests.routes.vault.bitcoin import LISTED
-from tests.routes.vault.transfers import authorised, fields
-from tests.table.journeys import JOURNEYS, app_client_of
+from tests.routes.vault.transfers import with_signer
 
 KINDS = ("tenant_key", "agent_token", "platform_key", "app_client", "session")
 # A second factor is recent for 300 seconds.
@@ -44,7 +46,7 @@ class Call(msgspec.Struct, frozen=True):
     json: Any
     form: bool = False
 
-    def sent(self, client: Client, *, headers: dict[str, str] | None = None, **changed: Any) -> httpx.Response:
+    def send(self, client: Client, *, headers: dict[str, str] | None = None, **changed: Any) -> httpx.Response:
         """Send it as a client; `content` or `json` replace the body, `path` the path."""
         path = changed.pop("path", self.path)
         if not changed and self.json is not None:
@@ -134,7 +136,7 @@ class World:
         """A request that succeeds once."""
         if _name(endpoint) in JOURNEYS:
             return self._journey(endpoint)
-        path = _filled(endpoint, self._path_values(endpoint))
+        path = _fill(endpoint, self._path_values(endpoint))
         body = BODIES[_name(endpoint)](self) if endpoint.body is not None else None
         return Call(endpoint.method, path, body)
 
@@ -156,7 +158,7 @@ class World:
             before.close()
         self._ready[_name(endpoint)] = journey.client
         query = f"?{journey.query}" if journey.query else ""
-        return Call(endpoint.method, _filled(endpoint, journey.path) + query, journey.body, endpoint.form_only)
+        return Call(endpoint.method, _fill(endpoint, journey.path) + query, journey.body, endpoint.form_only)
 
     def foreign_call(self, endpoint: Endpoint) -> Call:
         """The same, on what belongs to the other tenant."""
@@ -164,10 +166,12 @@ class World:
             "agent": lambda: self.foreign.id,
             "tenant_id": lambda: self.other.id,
             "own_tenant_id": lambda: self.other.id,
-            "tx_id": lambda: queued(self.foreign)["txId"],
-            "approval_id": lambda: queued(self.foreign)["approvalId"],
+            "tx_id": lambda: queue_order(self.foreign)["txId"],
+            "approval_id": lambda: queue_order(self.foreign)["approvalId"],
             "secret_id": lambda: keep_secret(self.other)["id"],
             "route_id": lambda: keep_route(self.other)["id"],
+            "payment_route_id": lambda: keep_payment_route(self.other)["id"],
+            "policy_set_id": lambda: keep_set(self.other),
             "session_id": lambda: str(claims_of(self.stranger.session["token"])["sid"]),
         }
         own = self.refusable(endpoint)
@@ -187,12 +191,12 @@ class World:
         return tenant
 
     @cached_property
-    def authorised(self) -> Agent:
+    def with_signer(self) -> Agent:
         """The agent with a signer that authorises its transfers; alone it sends no signer along."""
         twin = Agent(base_url=self.agent.base_url, headers=self.agent.headers, timeout=30)
         twin.id = self.agent.id
         self._ready["authorised"] = twin
-        twin.headers.update(authorised(self.owner, twin).signer)
+        twin.headers.update(with_signer(self.owner, twin).signer)
         return twin
 
     @cached_property
@@ -200,15 +204,20 @@ class World:
         """An agent whose signer authorises PSBTs of a network that its rules list."""
         agent = self.tenant.agent(LISTED)
         self._ready["bitcoin payer"] = agent
-        agent.headers.update(authorised(self.owner, agent, "sign_transaction").signer)
+        agent.headers.update(with_signer(self.owner, agent, "sign_transaction").signer)
         return agent
+
+    @cached_property
+    def payer(self) -> Agent:
+        """An agent whose rules name whom it may pay."""
+        return self.tenant.agent(rule("approved-addresses", addresses=[SELLER]))
 
     @cached_property
     def caller_of_calls(self) -> Agent:
         """An agent whose signer authorises batches of calls."""
         agent = self.tenant.agent()
         self._ready["batches"] = agent
-        agent.headers.update(authorised(self.owner, agent, "send_calls").signer)
+        agent.headers.update(with_signer(self.owner, agent, "send_calls").signer)
         return agent
 
     @cached_property
@@ -227,11 +236,11 @@ class World:
     def _path_values(self, endpoint: Endpoint) -> dict[str, str]:
         names = endpoint.path_names
         if "approval_id" in names:
-            return {"approval_id": queued(self.cautious)["approvalId"]}
+            return {"approval_id": queue_order(self.cautious)["approvalId"]}
         if endpoint.path.endswith("/replace"):
             return {"agent": self.agent.id, "tx_id": self.agent.sign().json()["data"]["txId"]}
         if "tx_id" in names and endpoint.method == "POST":
-            return {"agent": self.cautious.id, "tx_id": queued(self.cautious)["txId"]}
+            return {"agent": self.cautious.id, "tx_id": queue_order(self.cautious)["txId"]}
         if "tx_id" in names:
             return {"agent": self.agent.id, "tx_id": self.agent.sign().json()["data"]["txId"]}
         if "agent" in names:
@@ -243,6 +252,10 @@ class World:
             return {"secret_id": keep_secret(self.tenant)["id"]}
         if "route_id" in names:
             return {"route_id": keep_route(self.tenant)["id"]}
+        if "payment_route_id" in names:
+            return {"payment_route_id": keep_payment_route(self.tenant)["id"]}
+        if "policy_set_id" in names:
+            return {"policy_set_id": keep_set(self.tenant)}
         return {}
 
 
@@ -250,69 +263,15 @@ def _name(endpoint: Endpoint) -> str:
     return f"{endpoint.method} {endpoint.contract_path}"
 
 
-def _filled(endpoint: Endpoint, values: dict[str, str]) -> str:
+def _fill(endpoint: Endpoint, values: dict[str, str]) -> str:
     path = endpoint.path
     for name, value in values.items():
         path = path.replace(f"<{name}>", value)
     return path
 
 
-def queued(agent: Agent) -> dict[str, Any]:
+def queue_order(agent: Agent) -> dict[str, Any]:
     """An order that waits for a person."""
     answer = agent.sign()
     assert answer.status_code == 202, answer.text
     return answer.json()["data"]
-
-
-def fresh() -> str:
-    """An id nobody has."""
-    return f"x-{uuid.uuid4().hex[:12]}"
-
-
-# Nobody is there, so nobody is asked for what is left out.
-OIDC_PROVIDER = {
-    "id": "idp",
-    "issuer": "http://127.0.0.1:1",
-    "clientId": "custody",
-    "jwksUri": "http://127.0.0.1:1/keys",
-    "authorizationUrl": "http://127.0.0.1:1/authorize",
-    "tokenUrl": "http://127.0.0.1:1/token",
-}
-BODIES: dict[str, Callable[[World], Any]] = {
-    "POST /agents": lambda world: {"id": fresh(), "name": "An agent"},
-    "POST /agents/batch": lambda world: {"agents": [{"id": fresh(), "name": "An agent"}]},
-    "POST /agents/{agentId}/token": lambda world: {"expiresIn": "1h"},
-    "PATCH /agents/{agentId}": lambda world: {"name": "Called otherwise"},
-    "PUT /agents/{agentId}/policies": lambda world: [],
-    "POST /vault/{agentId}/sign": lambda world: {"to": ADDRESS, "value": "1", "broadcast": False},
-    "POST /vault/{agentId}/simulate": lambda world: {
-        "kind": "evm",
-        "request": {"to": ADDRESS, "value": "1", "broadcast": False},
-    },
-    "POST /vault/{agentId}/actions/transfer/quote": lambda world: fields(),
-    "POST /agents/{agentId}/policies/backtest": lambda world: {"policies": [], "days": 1},
-    "POST /vault/{agentId}/sign-typed-data": lambda world: note(),
-    "POST /vault/{agentId}/sign-message": lambda world: {"chainFamily": "evm", "message": "hello"},
-    "POST /vault/{agentId}/sign-solana": lambda world: solana_payment(world.agent, 1),
-    "POST /vault/{agentId}/transactions/{txId}/replace": lambda world: {},
-    "POST /vault/{agentId}/approve/{txId}": lambda world: {},
-    "POST /vault/{agentId}/reject/{txId}": lambda world: {"reason": "no"},
-    "POST /approvals/{id}/approve": lambda world: {},
-    "POST /approvals/{id}/deny": lambda world: {"reason": "no"},
-    "POST /secrets": lambda world: {"name": fresh(), "value": "a value"},
-    "PUT /secrets/{id}": lambda world: {"value": "the next value"},
-    "POST /secrets/{id}/rotate": lambda world: {"value": "the next value"},
-    "POST /secrets/routes": lambda world: route_fields(keep_secret(world.tenant)),
-    "PUT /secrets/routes/{id}": lambda world: {"priority": 5},
-    "POST /secrets/routes/explain": lambda world: {
-        "agentId": world.agent.id,
-        "method": "GET",
-        "url": "https://api.example.com/v1",
-    },
-    "POST /tenants": lambda world: {"id": fresh(), "name": "A tenant", "apiKeyHash": uuid.uuid4().hex * 2},
-    "PUT /tenants/{id}/oidc-providers": lambda world: {"providers": [OIDC_PROVIDER]},
-    "POST /auth/sso/discover": lambda world: {"email": "somebody@example.com"},
-    "PUT /tenants/{id}/config": lambda world: {"displayName": "Shown"},
-    "POST /agents/{agentId}/freeze": lambda world: {"reason": "tried"},
-    "POST /platform/tenants": lambda world: {"id": fresh(), "name": "A tenant"},
-}

@@ -8,7 +8,7 @@ import pytest
 
 from ops import places
 from tests.fixtures.callers import Agent, Tenant, new_tenant
-from tests.fixtures.deployments import database_apart, deployed, owner_of
+from tests.fixtures.deployments import database_apart, deploy, owner_of
 from tests.fixtures.postgres import Database
 from tests.fixtures.server import Service
 from tests.outside.evm_node import EvmNode, running_evm_node
@@ -19,7 +19,17 @@ from tests.tx_tracking.scheduling import Scheduling, scheduling
 # A chain that is sure of a block after three.
 # Of fees; a coin without a price is in tests/routes/platform.
 PRICES = {"ETH": "3120.55", "SOL": "150.25"}
-CHAINS = "[[chains]]\nid = 31337\nconfirmations = 3\n"
+CHAINS = """
+[[chains]]
+id = 31337
+confirmations = 3
+[[chains]]
+id = 102
+[[chains.tokens]]
+address = "{mint}"
+symbol = "COIN"
+decimals = 6
+"""
 
 
 @pytest.fixture(scope="session")
@@ -30,8 +40,8 @@ def apart(postgres_home: places.Home, worker_id: str) -> Database:
 
 @pytest.fixture(scope="session")
 def chain() -> Iterator[EvmNode]:
-    """Our own local chain, because it can be told when to mine, what to drop, and to go back."""
-    with running_evm_node("py-evm") as node:
+    """Our own local chain, because it can be told when to mine, what to drop, and to go back; with Permit2."""
+    with running_evm_node("permit2") as node:
         yield node
 
 
@@ -54,10 +64,18 @@ def solana_liar(cluster: SolanaNode) -> Iterator[LyingNode]:
 
 
 @pytest.fixture(scope="session")
-def world(tmp_path_factory: pytest.TempPathFactory, evm_liar: LyingNode, solana_liar: LyingNode) -> dict[str, str]:
+def mint(cluster: SolanaNode) -> str:
+    """A token that the operator lists."""
+    return cluster.create_mint()
+
+
+@pytest.fixture(scope="session")
+def world(
+    tmp_path_factory: pytest.TempPathFactory, evm_liar: LyingNode, solana_liar: LyingNode, mint: str
+) -> dict[str, str]:
     """Addresses of the chains, for the processes and for the test."""
     file: Path = tmp_path_factory.mktemp("chains") / "chains.toml"
-    file.write_text(CHAINS)
+    file.write_text(CHAINS.format(mint=mint))
     prices = file.with_name("prices.toml")
     prices.write_text("".join(f'{symbol} = "{price}"\n' for symbol, price in PRICES.items()))
     return {
@@ -69,8 +87,8 @@ def world(tmp_path_factory: pytest.TempPathFactory, evm_liar: LyingNode, solana_
 
 
 @pytest.fixture(scope="session")
-def followed(apart: Database, world: dict[str, str]) -> Iterator[Service]:
-    with deployed(apart, **world) as running:
+def following(apart: Database, world: dict[str, str]) -> Iterator[Service]:
+    with deploy(apart, **world) as running:
         yield running
 
 
@@ -82,26 +100,26 @@ async def owner(apart: Database) -> AsyncIterator[asyncpg.Connection]:
 
 
 @pytest.fixture
-async def scheduler(followed: Service, world: dict[str, str], owner: asyncpg.Connection) -> AsyncIterator[Scheduling]:
+async def scheduler(following: Service, world: dict[str, str], owner: asyncpg.Connection) -> AsyncIterator[Scheduling]:
     # What earlier tests left under way is no business of this one.
     await owner.execute("UPDATE transactions SET look_at = NULL, resend_at = NULL")
-    async with scheduling(followed, world, owner) as hand:
+    async with scheduling(following, world, owner) as hand:
         yield hand
 
 
 @pytest.fixture
-async def second(followed: Service, world: dict[str, str], owner: asyncpg.Connection) -> AsyncIterator[Scheduling]:
+async def second(following: Service, world: dict[str, str], owner: asyncpg.Connection) -> AsyncIterator[Scheduling]:
     """Another scheduler on the same database."""
-    async with scheduling(followed, world, owner) as hand:
+    async with scheduling(following, world, owner) as hand:
         yield hand
 
 
 @pytest.fixture
-def payers(followed: Service, evm_liar: LyingNode, solana_liar: LyingNode) -> Iterator[Tenant]:
+def payers(following: Service, evm_liar: LyingNode, solana_liar: LyingNode) -> Iterator[Tenant]:
     """A tenant; the nodes are honest until the test says otherwise."""
     evm_liar.be_honest()
     solana_liar.be_honest()
-    with new_tenant(followed) as tenant:
+    with new_tenant(following) as tenant:
         yield tenant
 
 

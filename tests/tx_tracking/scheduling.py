@@ -8,7 +8,7 @@ from typing import Any
 import asyncpg
 import msgspec
 
-from custody.chains import table
+from custody.chains import chains_file
 from custody.chains.rpc import Rpc
 from custody.kit import db
 from custody.ports import Ports
@@ -47,7 +47,7 @@ class Scheduling:
             "UPDATE transactions SET signed_at = signed_at - make_interval(secs => $2) WHERE id = $1", tx_id, seconds
         )
 
-    async def audited(self, tx_id: str) -> list[tuple[str, dict[str, Any]]]:
+    async def audit_rows(self, tx_id: str) -> list[tuple[str, dict[str, Any]]]:
         """Read the audit rows of a transaction after it was sent, with the evidence."""
         rows = await self._owner.fetch(
             "SELECT action, metadata FROM audit WHERE resource_id = $1 AND action IN ('tx.confirmed', 'tx.failed') "
@@ -56,7 +56,7 @@ class Scheduling:
         )
         return [(row["action"], msgspec.json.decode(row["metadata"])) for row in rows]
 
-    async def heard(self, tenant: Tenant, tx_id: str) -> list[tuple[str, dict[str, Any]]]:
+    async def events(self, tenant: Tenant, tx_id: str) -> list[tuple[str, dict[str, Any]]]:
         """Read the events of a transaction after it was sent from the tenant's stream."""
         await publish(self.ports)
         # Its first event is of a signature: everything later is read.
@@ -84,7 +84,7 @@ class Scheduling:
 @asynccontextmanager
 async def scheduling(service: Service, world: dict[str, str], owner: asyncpg.Connection) -> AsyncIterator[Scheduling]:
     """Connect as a scheduler does."""
-    chains = table.load({**world, "SERVICE_DEFAULT_CHAIN_ID": "31337"})
+    chains = chains_file.load({**world, "SERVICE_DEFAULT_CHAIN_ID": "31337"})
     pool = await db.open_pool(service.database.urls["scheduler"], size=2)
     ports = Ports(pool=pool, workers=SignerClient(str(service.socket), "scheduler"), chains=chains, rpc=Rpc())
     try:
@@ -95,14 +95,14 @@ async def scheduling(service: Service, world: dict[str, str], owner: asyncpg.Con
         await pool.close()
 
 
-def sent(agent: Agent, value: int = 1, **fields: Any) -> dict[str, Any]:
+def send(agent: Agent, value: int = 1, **fields: Any) -> dict[str, Any]:
     """Sign and broadcast; the record."""
     answer = agent.sign(value=value, **{"broadcast": True, **fields})
     assert answer.status_code == 200, answer.text
     return record(agent, answer.json()["data"]["txId"])
 
 
-def replaced(agent: Agent, tx_id: str, **fees: str) -> dict[str, Any]:
+def replace(agent: Agent, tx_id: str, **fees: str) -> dict[str, Any]:
     """Replace; the replacement's record."""
     answer = agent.post(f"/vault/{agent.id}/transactions/{tx_id}/replace", json=fees)
     assert answer.status_code == 200, answer.text

@@ -17,16 +17,16 @@ from tests.tx_tracking.scheduling import Scheduling, became
 
 pytestmark = pytest.mark.long
 
-SECONDS = 20
+SECONDS = 60
 DEPTH = 3
 
 
 @pytest.fixture
-def dying(followed: Service) -> Iterator[Service]:
+def dying(following: Service) -> Iterator[Service]:
     """The deployment, in which a test may start a scheduler process and kill whatever it likes."""
-    yield followed
-    if "scheduler" in followed.processes:
-        followed.kill("scheduler")
+    yield following
+    if "scheduler" in following.processes:
+        following.kill("scheduler")
 
 
 def sign_and_die(service: Service, payer: Agent, node: LyingNode) -> str:

@@ -12,14 +12,14 @@ from tests.outside.evm_node import EvmNode
 from tests.outside.lying_node import LyingNode
 from tests.outside.solana_node import SolanaNode
 from tests.tx_tracking.conftest import PRICES
-from tests.tx_tracking.scheduling import Scheduling, became, record, replaced, sent
+from tests.tx_tracking.scheduling import Scheduling, became, record, replace, send
 from tests.tx_tracking.test_following_evm import DEPTH, REVERTS
-from tests.tx_tracking.test_following_solana import paid
+from tests.tx_tracking.test_following_solana import pay
 
 ETH, SOL = Decimal(PRICES["ETH"]), Decimal(PRICES["SOL"])
 
 
-def spent(service: Service, tenant: Tenant, **query: str) -> dict[str, Any]:
+def spend_report(service: Service, tenant: Tenant, **query: str) -> dict[str, Any]:
     """The report about a tenant."""
     with platform_client(service) as operator:
         answer = operator.get("/platform/apps/gas_spend", params={"tenant_id": tenant.id, **query})
@@ -46,10 +46,10 @@ def cap_of(tx: dict[str, Any]) -> int:
 
 
 async def test_a_mined_order_is_settled_at_what_the_receipt_says(
-    followed: Service, payers: Tenant, payer: Agent, chain: EvmNode, scheduler: Scheduling, owner: asyncpg.Connection
+    following: Service, payers: Tenant, payer: Agent, chain: EvmNode, scheduler: Scheduling, owner: asyncpg.Connection
 ) -> None:
-    tx = sent(payer, 5)
-    [before] = spent(followed, payers)["entries"]
+    tx = send(payer, 5)
+    [before] = spend_report(following, payers)["entries"]
 
     chain.mine(DEPTH)
     await scheduler.look()
@@ -57,29 +57,29 @@ async def test_a_mined_order_is_settled_at_what_the_receipt_says(
     fee, cap = cost(chain, tx["txHash"]), cap_of(tx)
     assert 0 < fee <= cap
     assert await owner.fetchval("SELECT fee_paid FROM transactions WHERE id = $1", tx["id"]) == fee
-    after = spent(followed, payers)
+    after = spend_report(following, payers)
     known = {"id": tx["id"], "tenantId": payers.id, "agentId": payer.id, "provider": "wallet", "mode": "self"}
     reserved = usd(cap, 18, ETH)
     assert before == {**known, "status": "reserved", "reservedUsd": reserved, "actualUsd": None}
     actual = usd(fee, 18, ETH)
     assert after["entries"] == [{**known, "status": "settled", "reservedUsd": reserved, "actualUsd": actual}]
     assert (after["count"], after["reservedUsd"], after["actualUsd"]) == (1, reserved, actual)
-    [(_, evidence)] = await scheduler.audited(tx["id"])
+    [(_, evidence)] = await scheduler.audit_rows(tx["id"])
     assert evidence["feePaid"] == str(fee)
 
 
 async def test_one_that_reverted_was_paid_and_one_that_was_replaced_was_not(
-    followed: Service, payers: Tenant, payer: Agent, chain: EvmNode, scheduler: Scheduling
+    following: Service, payers: Tenant, payer: Agent, chain: EvmNode, scheduler: Scheduling
 ) -> None:
-    failed = sent(payer, 0, to=chain.deploy(REVERTS), data="0xdeadbeef", gasLimit="60000")
+    failed = send(payer, 0, to=chain.deploy(REVERTS), data="0xdeadbeef", gasLimit="60000")
     chain.mine(DEPTH)
     with chain.holding():
-        stuck = sent(payer, 6)
-        better = replaced(payer, stuck["id"])
+        stuck = send(payer, 6)
+        better = replace(payer, stuck["id"])
         chain.mine(DEPTH)
     await scheduler.look()
 
-    report = spent(followed, payers)
+    report = spend_report(following, payers)
 
     assert became(payer, failed["id"], stuck["id"]) == [("failed", "execution_reverted"), ("failed", "replaced")]
     assert {one["id"]: (one["status"], one["actualUsd"]) for one in report["entries"]} == {
@@ -102,7 +102,7 @@ async def test_one_that_reverted_was_paid_and_one_that_was_replaced_was_not(
     ids=["rollup", "no price", "more than there is"],
 )
 async def test_a_rollup_adds_its_own_fee_and_a_node_that_says_nothing_leaves_it_open(
-    followed: Service,
+    following: Service,
     payers: Tenant,
     payer: Agent,
     chain: EvmNode,
@@ -112,7 +112,7 @@ async def test_a_rollup_adds_its_own_fee_and_a_node_that_says_nothing_leaves_it_
     changes: dict[str, Any],
     more: int | None,
 ) -> None:
-    tx = sent(payer)
+    tx = send(payer)
     chain.mine(DEPTH)
     evm_liar.lie = lambda method, params, result: (
         result | changes if method == "eth_getTransactionReceipt" and result else result
@@ -120,26 +120,26 @@ async def test_a_rollup_adds_its_own_fee_and_a_node_that_says_nothing_leaves_it_
 
     await scheduler.look()
 
-    [entry] = spent(followed, payers)["entries"]
+    [entry] = spend_report(following, payers)["entries"]
     expected = usd(cost(chain, tx["txHash"]) + more, 18, ETH) if more is not None else None
     assert (entry["status"], entry["actualUsd"]) == ("settled", expected)
     assert became(payer, tx["id"]) == [("confirmed", None)]
 
 
 async def test_a_solana_transaction_costs_what_its_node_says(
-    followed: Service, payers: Tenant, payer: Agent, cluster: SolanaNode, scheduler: Scheduling
+    following: Service, payers: Tenant, payer: Agent, cluster: SolanaNode, scheduler: Scheduling
 ) -> None:
-    tx = paid(payer, cluster)
+    tx = pay(payer, cluster)
 
     await scheduler.look()
 
-    [entry] = spent(followed, payers)["entries"]
+    [entry] = spend_report(following, payers)["entries"]
     assert (entry["id"], entry["status"], entry["actualUsd"]) == (tx, "settled", usd(5_000, 9, SOL))
 
 
 @pytest.mark.parametrize("lie", [None, {"meta": None}, {"meta": {"fee": -1}}, "nonsense"])
 async def test_a_node_that_does_not_know_the_fee_holds_nothing_up(
-    followed: Service,
+    following: Service,
     payers: Tenant,
     payer: Agent,
     cluster: SolanaNode,
@@ -148,28 +148,28 @@ async def test_a_node_that_does_not_know_the_fee_holds_nothing_up(
     scheduler: Scheduling,
     lie: Any,
 ) -> None:
-    tx = paid(payer, cluster)
+    tx = pay(payer, cluster)
     solana_liar.lie = lambda method, params, result: lie if method == "getTransaction" else result
 
     await scheduler.look()
 
     assert became(payer, tx) == [("confirmed", None)]
-    [entry] = spent(followed, payers)["entries"]
+    [entry] = spend_report(following, payers)["entries"]
     assert (entry["status"], entry["actualUsd"]) == ("settled", None)
 
 
 async def test_sums_are_of_every_chain_and_of_the_whole_range(
-    followed: Service, payers: Tenant, payer: Agent, chain: EvmNode, cluster: SolanaNode, scheduler: Scheduling
+    following: Service, payers: Tenant, payer: Agent, chain: EvmNode, cluster: SolanaNode, scheduler: Scheduling
 ) -> None:
     other = payers.agent()
     chain.fund(other.evm_address)
-    ours, theirs = sent(payer), sent(other)
-    paid(payer, cluster)
+    ours, theirs = send(payer), send(other)
+    pay(payer, cluster)
     chain.mine(DEPTH)
     await scheduler.look()
 
-    whole, page = spent(followed, payers), spent(followed, payers, limit="1", offset="1")
-    one = spent(followed, payers, wallet_ids=other.id)
+    whole, page = spend_report(following, payers), spend_report(following, payers, limit="1", offset="1")
+    one = spend_report(following, payers, wallet_ids=other.id)
 
     costs = sum(cost(chain, tx["txHash"]) for tx in (ours, theirs))
     exact = Decimal(costs).scaleb(-18) * ETH + Decimal(5_000).scaleb(-9) * SOL
@@ -180,7 +180,7 @@ async def test_sums_are_of_every_chain_and_of_the_whole_range(
     assert record(other, theirs["id"])["status"] == "confirmed"
 
 
-def test_an_order_that_is_only_signed_costs_nothing(followed: Service, payers: Tenant, payer: Agent) -> None:
+def test_an_order_that_is_only_signed_costs_nothing(following: Service, payers: Tenant, payer: Agent) -> None:
     assert payer.sign().status_code == 200
 
-    assert spent(followed, payers)["count"] == 0
+    assert spend_report(following, payers)["count"] == 0

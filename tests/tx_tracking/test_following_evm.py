@@ -9,11 +9,11 @@ import pytest
 from scheduler.tx_tracking.follow import follow
 from tests.fixtures.callers import Agent, Tenant, rule
 from tests.fixtures.server import Service
-from tests.fixtures.signer_socket import greeted
+from tests.fixtures.signer_socket import greet
 from tests.outside.evm_node import EvmNode
 from tests.outside.lying_node import LyingNode
 from tests.promises.oracle import Limit, violations
-from tests.tx_tracking.scheduling import Scheduling, became, record, replaced, sent
+from tests.tx_tracking.scheduling import Scheduling, became, record, replace, send
 
 REVERTS = bytes.fromhex("60006000fd")
 DEPTH = 3
@@ -22,12 +22,12 @@ DEPTH = 3
 async def test_mined_is_confirmed_at_depth_and_not_before(
     payers: Tenant, payer: Agent, chain: EvmNode, scheduler: Scheduling
 ) -> None:
-    tx = sent(payer, referenceId="order-7")
+    tx = send(payer, referenceId="order-7")
 
     for _ in range(DEPTH - 1):
         await scheduler.look()
         assert became(payer, tx["id"]) == [("broadcast", None)]
-        assert await scheduler.heard(payers, tx["id"]) == []
+        assert await scheduler.events(payers, tx["id"]) == []
         chain.mine()
     await scheduler.look()
     await scheduler.look()
@@ -36,7 +36,7 @@ async def test_mined_is_confirmed_at_depth_and_not_before(
     assert (done["status"], done["statusDetail"]) == ("confirmed", None)
     assert done["confirmedAt"] >= done["broadcastAt"]
     receipt = chain.rpc("eth_getTransactionReceipt", tx["txHash"])
-    [(action, evidence)] = await scheduler.audited(tx["id"])
+    [(action, evidence)] = await scheduler.audit_rows(tx["id"])
     assert (action, evidence["block"], evidence["blockHash"], evidence["takenBy"]) == (
         "tx.confirmed",
         int(receipt["blockNumber"], 16),
@@ -44,7 +44,7 @@ async def test_mined_is_confirmed_at_depth_and_not_before(
         tx["txHash"],
     )
     assert await scheduler.slot(payer) == (tx["id"], "seen")
-    assert await scheduler.heard(payers, tx["id"]) == [
+    assert await scheduler.events(payers, tx["id"]) == [
         (
             "tx.confirmed",
             {
@@ -65,7 +65,7 @@ async def test_mined_is_confirmed_at_depth_and_not_before(
 
 
 async def test_reverted_is_failed_at_depth(payers: Tenant, payer: Agent, chain: EvmNode, scheduler: Scheduling) -> None:
-    tx = sent(payer, 0, to=chain.deploy(REVERTS), data="0xdeadbeef", gasLimit="60000")
+    tx = send(payer, 0, to=chain.deploy(REVERTS), data="0xdeadbeef", gasLimit="60000")
 
     await scheduler.look()
     assert became(payer, tx["id"]) == [("broadcast", None)]
@@ -74,7 +74,7 @@ async def test_reverted_is_failed_at_depth(payers: Tenant, payer: Agent, chain: 
 
     assert became(payer, tx["id"]) == [("failed", "execution_reverted")]
     assert record(payer, tx["id"])["confirmedAt"] is None
-    [(event, data)] = await scheduler.heard(payers, tx["id"])
+    [(event, data)] = await scheduler.events(payers, tx["id"])
     assert (event, data["reason"], data["txHash"], data["takenBy"]) == (
         "tx.failed",
         "execution_reverted",
@@ -88,8 +88,8 @@ async def test_of_two_for_one_nonce_the_mined_one_is_confirmed_and_the_other_rep
 ) -> None:
     payers.ok("PUT", f"/agents/{payer.id}/policies", [rule("spending-limit", maxPerDay="10")])
     with chain.holding():
-        stuck = sent(payer, 6)
-        better = replaced(payer, stuck["id"])
+        stuck = send(payer, 6)
+        better = replace(payer, stuck["id"])
         assert (chain.waits(stuck["txHash"]), chain.waits(better["txHash"])) == (False, True)
         await scheduler.look()
         assert became(payer, stuck["id"], better["id"]) == [("broadcast", None), ("broadcast", None)]
@@ -98,11 +98,11 @@ async def test_of_two_for_one_nonce_the_mined_one_is_confirmed_and_the_other_rep
     await scheduler.look()
 
     assert became(payer, stuck["id"], better["id"]) == [("failed", "replaced"), ("confirmed", None)]
-    [(_, evidence)] = await scheduler.audited(stuck["id"])
+    [(_, evidence)] = await scheduler.audit_rows(stuck["id"])
     assert evidence["takenBy"] == better["txHash"]
-    [(event, data)] = await scheduler.heard(payers, stuck["id"])
+    [(event, data)] = await scheduler.events(payers, stuck["id"])
     assert (event, data["reason"], data["takenBy"]) == ("tx.failed", "replaced", better["txHash"])
-    assert [event for event, _ in await scheduler.heard(payers, better["id"])] == ["tx.confirmed"]
+    assert [event for event, _ in await scheduler.events(payers, better["id"])] == ["tx.confirmed"]
     assert payer.ok("GET", f"/dashboard/{payer.id}")["budgets"][0]["spent"] == "6"
     assert await violations(owner, [payers.id], [Limit(payer.id, 10)]) == []
 
@@ -112,9 +112,9 @@ async def test_of_very_many_for_one_nonce_each_becomes_final(
     payer: Agent, chain: EvmNode, scheduler: Scheduling, owner: asyncpg.Connection, mined: int
 ) -> None:
     with chain.holding():
-        tries = [sent(payer, maxFeePerGas=str(3 * 10**9), maxPriorityFeePerGas="1")]
+        tries = [send(payer, maxFeePerGas=str(3 * 10**9), maxPriorityFeePerGas="1")]
         for _ in range(33):
-            tries.append(replaced(payer, tries[-1]["id"]))
+            tries.append(replace(payer, tries[-1]["id"]))
         chain.drop(tries[-1]["txHash"])
         raw = await owner.fetchval("SELECT signed_bytes FROM transactions WHERE id = $1", tries[mined]["id"])
         chain.rpc("eth_sendRawTransaction", "0x" + raw.hex())
@@ -130,7 +130,7 @@ async def test_of_very_many_for_one_nonce_each_becomes_final(
 async def test_the_original_mined_first_makes_the_replacement_replaced(
     payer: Agent, chain: EvmNode, scheduler: Scheduling
 ) -> None:
-    stuck = sent(payer)
+    stuck = send(payer)
     chain.mine()
 
     answer = payer.post(f"/vault/{payer.id}/transactions/{stuck['id']}/replace", json={})
@@ -172,7 +172,7 @@ async def test_one_that_nobody_here_knows_takes_the_nonce_at_depth_and_not_befor
     await scheduler.look()
 
     assert became(payer, ours["id"]) == [("failed", "replaced")]
-    [(_, evidence)] = await scheduler.audited(ours["id"])
+    [(_, evidence)] = await scheduler.audit_rows(ours["id"])
     assert evidence.keys() == {"outcome", "block", "blockHash"}
 
 
@@ -180,7 +180,7 @@ def two_for_one_nonce(payer: Agent, chain: EvmNode) -> tuple[dict[str, Any], dic
     """One whose bytes only the caller has, and one that took over its nonce; the node has the first."""
     kept = record(payer, payer.sign(value=1).json()["data"]["txId"])
     chain.rpc("evm_setAutomine", False)
-    ours = sent(payer, 2)
+    ours = send(payer, 2)
     assert ours["replacesTxId"] == kept["id"]
     chain.drop(ours["txHash"])
     chain.rpc("eth_sendRawTransaction", kept["signedTransaction"])
@@ -192,7 +192,7 @@ async def test_a_transaction_that_a_node_forgot_is_sent_again(
     payer: Agent, chain: EvmNode, scheduler: Scheduling
 ) -> None:
     with chain.holding():
-        tx = sent(payer)
+        tx = send(payer)
         chain.drop(tx["txHash"])
         assert not chain.waits(tx["txHash"])
 
@@ -206,8 +206,8 @@ async def test_a_reorganization_before_depth_takes_nothing_for_granted(
     payer: Agent, chain: EvmNode, scheduler: Scheduling
 ) -> None:
     with chain.holding():
-        tx = sent(payer)
-        with chain.undone():
+        tx = send(payer)
+        with chain.undoing():
             chain.mine(DEPTH - 1)
             await scheduler.look()
             assert became(payer, tx["id"]) == [("broadcast", None)]
@@ -224,17 +224,17 @@ async def test_a_reorganization_before_depth_takes_nothing_for_granted(
 
 @pytest.mark.parametrize("word", ["confirmed", "reverted", "replaced", "expired", "sent"])
 async def test_a_final_state_never_changes(
-    followed: Service, payer: Agent, chain: EvmNode, scheduler: Scheduling, word: str
+    following: Service, payer: Agent, chain: EvmNode, scheduler: Scheduling, word: str
 ) -> None:
     with chain.holding():
-        tx = sent(payer)
-        with chain.undone():
+        tx = send(payer)
+        with chain.undoing():
             chain.mine(DEPTH)
             await scheduler.look()
         before = record(payer, tx["id"])
         # The node has changed its mind: it never happened.
         await scheduler.look()
-        with greeted(followed, "scheduler") as wire:
+        with greet(following, "scheduler") as wire:
             body = {"tenant": payer_tenant(payer), "tx_id": tx["id"], "outcome": word, "block": 1}
             answer = wire.ask("ChainOutcome", body)
         chain.drop(tx["txHash"])
@@ -242,20 +242,20 @@ async def test_a_final_state_never_changes(
     assert answer == {"type": "Done", "data": {"result": "unchanged"}}
     assert before["status"] == "confirmed"
     assert record(payer, tx["id"]) == before
-    assert len(await scheduler.audited(tx["id"])) == 1
+    assert len(await scheduler.audit_rows(tx["id"])) == 1
 
 
 def payer_tenant(payer: Agent) -> str:
     return str(payer.tenant.id)
 
 
-async def test_only_a_scheduler_says_more_than_sent(followed: Service, payer: Agent) -> None:
-    tx = sent(payer)
+async def test_only_a_scheduler_says_more_than_sent(following: Service, payer: Agent) -> None:
+    tx = send(payer)
     body = {"tenant": payer_tenant(payer), "tx_id": tx["id"], "outcome": "confirmed", "block": 1}
 
-    with greeted(followed) as wire:
+    with greet(following) as wire:
         assert wire.ask("ChainOutcome", body)["code"] == "message_not_allowed"
-    with greeted(followed, "scheduler") as wire:
+    with greet(following, "scheduler") as wire:
         assert wire.ask("ChainOutcome", {**body, "block": None})["code"] == "no_evidence"
     assert became(payer, tx["id"]) == [("broadcast", None)]
 
@@ -290,7 +290,7 @@ async def test_a_lie_about_one_says_nothing_of_it_and_stops_no_other(
 ) -> None:
     honest = payers.agent()
     chain.fund(honest.evm_address)
-    about, others = sent(payer), sent(honest)
+    about, others = send(payer), send(honest)
     chain.mine(DEPTH)
     evm_liar.lie = lambda method, params, result: lie(method, params, result) if about["txHash"] in params else result
 
@@ -318,24 +318,24 @@ def wordy(method: str, params: list[Any], result: Any) -> Any:
     return {**result, name: "0x" + "7" * 5000} if name and result else result
 
 
-def crooked(method: str, params: list[Any], result: Any) -> Any:
+def with_wrong_digit(method: str, params: list[Any], result: Any) -> Any:
     """One of the right length, with what is no digit."""
     name = {"eth_getTransactionReceipt": "blockHash", "eth_getBlockByNumber": "hash"}.get(method, "")
     return {**result, name: "0x" + "7" * 63 + "-"} if name and result else result
 
 
-@pytest.mark.parametrize("lie", [beyond, wordy, crooked])
+@pytest.mark.parametrize("lie", [beyond, wordy, with_wrong_digit])
 async def test_a_block_that_cannot_be_is_never_told_and_costs_no_connection(
-    followed: Service, payer: Agent, chain: EvmNode, evm_liar: LyingNode, scheduler: Scheduling, lie: Any
+    following: Service, payer: Agent, chain: EvmNode, evm_liar: LyingNode, scheduler: Scheduling, lie: Any
 ) -> None:
-    tx, closed = sent(payer), followed.logs().count("a connection was closed")
+    tx, closed = send(payer), following.logs().count("a connection was closed")
     chain.mine(DEPTH)
     evm_liar.lie = lie
 
     assert await scheduler.look() == 0
 
     assert became(payer, tx["id"]) == [("broadcast", None)]
-    assert followed.logs().count("a connection was closed") == closed
+    assert following.logs().count("a connection was closed") == closed
     evm_liar.be_honest()
     await scheduler.look()
     assert became(payer, tx["id"]) == [("confirmed", None)]
@@ -344,7 +344,7 @@ async def test_a_block_that_cannot_be_is_never_told_and_costs_no_connection(
 async def test_a_receipt_that_is_hidden_while_the_nonce_is_used_is_a_contradiction(
     payer: Agent, chain: EvmNode, evm_liar: LyingNode, scheduler: Scheduling
 ) -> None:
-    tx = sent(payer)
+    tx = send(payer)
     chain.mine(DEPTH)
     evm_liar.lie = lambda method, params, result: None if method == "eth_getTransactionReceipt" else result
 
@@ -356,7 +356,7 @@ async def test_a_receipt_that_is_hidden_while_the_nonce_is_used_is_a_contradicti
 async def test_a_node_of_another_chain_is_not_believed(
     payer: Agent, chain: EvmNode, evm_liar: LyingNode, scheduler: Scheduling
 ) -> None:
-    tx = sent(payer)
+    tx = send(payer)
     chain.mine(DEPTH)
     evm_liar.lie = lambda method, params, result: "0x1" if method == "eth_chainId" else result
 
@@ -368,7 +368,7 @@ async def test_a_node_of_another_chain_is_not_believed(
 async def test_a_node_that_takes_no_batches_is_asked_one_by_one(
     payer: Agent, chain: EvmNode, evm_liar: LyingNode, scheduler: Scheduling
 ) -> None:
-    tx = sent(payer)
+    tx = send(payer)
     chain.mine(DEPTH)
     evm_liar.takes_batches = False
 
@@ -380,7 +380,7 @@ async def test_a_node_that_takes_no_batches_is_asked_one_by_one(
 async def test_a_node_that_is_away_delays_and_loses_nothing(
     payer: Agent, chain: EvmNode, evm_liar: LyingNode, scheduler: Scheduling
 ) -> None:
-    tx = sent(payer)
+    tx = send(payer)
     chain.mine(DEPTH)
     evm_liar.status = 503
 
@@ -398,7 +398,7 @@ async def test_a_node_that_is_away_delays_and_loses_nothing(
 async def test_two_schedulers_share_the_work(
     payer: Agent, chain: EvmNode, evm_liar: LyingNode, scheduler: Scheduling, second: Scheduling
 ) -> None:
-    made = [sent(payer) for _ in range(6)]
+    made = [send(payer) for _ in range(6)]
     txs, hashes = [one["id"] for one in made], [one["txHash"] for one in made]
     chain.mine(DEPTH)
     evm_liar.be_honest()
@@ -409,14 +409,14 @@ async def test_two_schedulers_share_the_work(
     assert {one[0] for one in became(payer, *txs)} == {"confirmed"}
     asked = [params[0] for method, params in evm_liar.asked if method == "eth_getTransactionReceipt"]
     assert sorted(hash_ for hash_ in asked if hash_ in hashes) == sorted(hashes), "somebody looked at another's claim"
-    assert [len(await scheduler.audited(tx)) for tx in txs] == [1] * len(txs)
+    assert [len(await scheduler.audit_rows(tx)) for tx in txs] == [1] * len(txs)
 
 
 async def test_replacing_while_it_is_decided_leaves_every_promise_whole(
     payers: Tenant, payer: Agent, chain: EvmNode, scheduler: Scheduling, owner: asyncpg.Connection
 ) -> None:
     payers.ok("PUT", f"/agents/{payer.id}/policies", [rule("spending-limit", maxPerDay="50")])
-    txs = [sent(payer, 5)["id"] for _ in range(6)]
+    txs = [send(payer, 5)["id"] for _ in range(6)]
     chain.mine(DEPTH)
 
     def late(tx: str) -> int:
@@ -439,7 +439,7 @@ async def test_the_next_look_comes_later_the_older_a_transaction_is(
 ) -> None:
     waits = []
     with chain.holding():
-        tx = sent(payer)
+        tx = send(payer)
         for age in (0, 600, 86_400):
             await scheduler.grow_old(tx["id"], age)
             await scheduler.look()

@@ -19,7 +19,7 @@ def order(payer: Agent, cluster: SolanaNode, lamports: int) -> dict[str, Any]:
     return solana_payment(payer, lamports, blockhash=blockhash) | {"broadcast": True}
 
 
-def paid(payer: Agent, cluster: SolanaNode, lamports: int = 1_000_000) -> str:
+def pay(payer: Agent, cluster: SolanaNode, lamports: int = 1_000_000) -> str:
     """Sign and broadcast."""
     answer = payer.post(f"/vault/{payer.id}/sign-solana", json=order(payer, cluster, lamports))
     assert answer.status_code == 200, answer.text
@@ -44,36 +44,36 @@ def told_as(**changes: Any) -> Any:
 
 
 async def test_finalized_is_confirmed(payers: Tenant, payer: Agent, cluster: SolanaNode, scheduler: Scheduling) -> None:
-    tx = paid(payer, cluster)
+    tx = pay(payer, cluster)
 
     await scheduler.look()
 
     assert became(payer, tx) == [("confirmed", None)]
-    [(action, evidence)] = await scheduler.audited(tx)
+    [(action, evidence)] = await scheduler.audit_rows(tx)
     assert (action, evidence["takenBy"]) == ("tx.confirmed", record(payer, tx)["txHash"])
-    [(event, data)] = await scheduler.heard(payers, tx)
+    [(event, data)] = await scheduler.events(payers, tx)
     assert (event, data["kind"], data["txHash"]) == ("tx.confirmed", "solana", record(payer, tx)["txHash"])
     assert (data["block"], data["blockHash"]) == (evidence["block"], None)
 
 
 @pytest.mark.parametrize("slot", [2**63, 2**70, -1])
 async def test_a_slot_that_cannot_be_is_never_told_and_costs_no_connection(
-    followed: Service, payer: Agent, cluster: SolanaNode, solana_liar: LyingNode, scheduler: Scheduling, slot: int
+    following: Service, payer: Agent, cluster: SolanaNode, solana_liar: LyingNode, scheduler: Scheduling, slot: int
 ) -> None:
-    tx, closed = paid(payer, cluster), followed.logs().count("a connection was closed")
+    tx, closed = pay(payer, cluster), following.logs().count("a connection was closed")
     solana_liar.lie = told_as(slot=slot)
 
     assert await scheduler.look() == 0
 
     assert became(payer, tx) == [("broadcast", None)]
-    assert followed.logs().count("a connection was closed") == closed
+    assert following.logs().count("a connection was closed") == closed
 
 
 @pytest.mark.parametrize("level", ["processed", "confirmed"])
 async def test_an_unfinalized_transaction_is_not_final(
     payer: Agent, cluster: SolanaNode, solana_liar: LyingNode, scheduler: Scheduling, level: str
 ) -> None:
-    tx = paid(payer, cluster)
+    tx = pay(payer, cluster)
     solana_liar.lie = told_as(confirmationStatus=level, err={"InstructionError": [0, "Custom"]})
 
     await scheduler.look()
@@ -84,7 +84,7 @@ async def test_an_unfinalized_transaction_is_not_final(
 async def test_finalized_with_an_error_is_failed(
     payer: Agent, cluster: SolanaNode, solana_liar: LyingNode, scheduler: Scheduling
 ) -> None:
-    tx = paid(payer, cluster)
+    tx = pay(payer, cluster)
     solana_liar.lie = told_as(err={"InstructionError": [0, {"Custom": 1}]})
 
     await scheduler.look()
@@ -98,7 +98,7 @@ async def test_a_transaction_that_a_node_only_claimed_to_take_is_sent_again(
     payer: Agent, cluster: SolanaNode, solana_liar: LyingNode, scheduler: Scheduling
 ) -> None:
     solana_liar.swallows = {"sendTransaction"}
-    tx = paid(payer, cluster)
+    tx = pay(payer, cluster)
     solana_liar.be_honest()
 
     await scheduler.look()
@@ -112,7 +112,7 @@ async def test_an_expired_blockhash_is_failed_once_it_is_old_and_the_history_has
     payer: Agent, cluster: SolanaNode, solana_liar: LyingNode, scheduler: Scheduling
 ) -> None:
     solana_liar.swallows = {"sendTransaction"}
-    tx = paid(payer, cluster)
+    tx = pay(payer, cluster)
     cluster.expire_blockhash()
 
     await scheduler.look()
@@ -122,7 +122,7 @@ async def test_an_expired_blockhash_is_failed_once_it_is_old_and_the_history_has
     await scheduler.look()
 
     assert became(payer, tx) == [("failed", "blockhash_expired")]
-    [(action, evidence)] = await scheduler.audited(tx)
+    [(action, evidence)] = await scheduler.audit_rows(tx)
     assert (action, evidence["outcome"]) == ("tx.failed", "expired")
     assert evidence["block"] > 0
 
@@ -132,7 +132,7 @@ async def test_a_blockhash_counts_as_expired_only_where_both_say_so(
     payer: Agent, cluster: SolanaNode, solana_liar: LyingNode, scheduler: Scheduling, commitment: str
 ) -> None:
     solana_liar.swallows = {"sendTransaction"}
-    tx = paid(payer, cluster)
+    tx = pay(payer, cluster)
     cluster.expire_blockhash()
     await scheduler.grow_old(tx, OLD_ENOUGH)
 
@@ -170,7 +170,7 @@ async def test_bytes_that_no_node_took_are_not_sent_for_ever(
 async def test_nonsense_about_one_stops_no_other(
     payer: Agent, cluster: SolanaNode, solana_liar: LyingNode, scheduler: Scheduling
 ) -> None:
-    txs = [paid(payer, cluster, 1_000_000 + more) for more in range(2)]
+    txs = [pay(payer, cluster, 1_000_000 + more) for more in range(2)]
     about = record(payer, txs[0])["txHash"]
 
     def lie(method: str, params: list[Any], result: Any) -> Any:

@@ -20,7 +20,7 @@ _last = int(sys.argv[-1])
 _commit = 0
 
 
-def _counted(name: str) -> None:
+def _count(name: str) -> None:
     real = getattr(asyncpg.Connection, name)
 
     async def run(self: asyncpg.Connection, *given: Any, **more: Any) -> Any:
@@ -38,7 +38,7 @@ def _counted(name: str) -> None:
 
 
 for _name in ("execute", "fetch", "fetchrow", "fetchval", "executemany"):
-    _counted(_name)
+    _count(_name)
 _code = main(["migrate"])
 print(_commit)
 sys.exit(_code)

@@ -8,16 +8,16 @@ from ops import owners
 
 def schema(url: str) -> str:
     """Every definition, owner, grant and comment of a database, without its rows."""
-    return _dumped(url, "--schema-only")
+    return _dump(url, "--schema-only")
 
 
 def rows(url: str, *, without: tuple[str, ...] = ()) -> str:
     """Every row of a database, in an order of its own; not the counters, which Postgres never takes back."""
-    lines = _dumped(url, "--data-only", *(f"--exclude-table-data={table}" for table in without)).splitlines()
+    lines = _dump(url, "--data-only", *(f"--exclude-table-data={table}" for table in without)).splitlines()
     return "\n".join(sorted(line for line in lines if not line.startswith("SELECT pg_catalog.setval(")))
 
 
-def _dumped(url: str, *words: str) -> str:
+def _dump(url: str, *words: str) -> str:
     ended = subprocess.run(
         [owners.program("pg_dump"), "--no-password", *words],
         env=owners.environment_for(url),

@@ -55,7 +55,7 @@ CHANGES = {
 
 
 @pytest.fixture
-def migrated(postgres_home: places.Home, worker_id: str, request: pytest.FixtureRequest) -> str:
+def full_database(postgres_home: places.Home, worker_id: str, request: pytest.FixtureRequest) -> str:
     """The owner's address of a database that is up to date, and on whose functions much stands."""
     owner_url = postgres_home.file("db", "owner.url").read_text()
     name = f"standing_{worker_id}_{abs(hash(request.node.nodeid))}"
@@ -75,19 +75,19 @@ def migrated(postgres_home: places.Home, worker_id: str, request: pytest.Fixture
 
 @pytest.mark.parametrize("changes", CHANGES.values(), ids=CHANGES)
 async def test_all_that_stands_on_a_function_is_put_back(
-    migrated: str, postgres_home: places.Home, changes: dict[str, tuple[str, str]]
+    full_database: str, postgres_home: places.Home, changes: dict[str, tuple[str, str]]
 ) -> None:
-    before = schema(migrated)
-    later = [changed(text, changes) for text in read() if text.name != "usage_read"]
+    before = schema(full_database)
+    later = [with_changes(text, changes) for text in read() if text.name != "usage_read"]
 
-    assert await migrate(migrated, postgres_home, texts=later) == [FUNCTIONS]
-    between = schema(migrated)
-    assert await migrate(migrated, postgres_home) == [FUNCTIONS]
+    assert await migrate(full_database, postgres_home, texts=later) == [FUNCTIONS]
+    between = schema(full_database)
+    assert await migrate(full_database, postgres_home) == [FUNCTIONS]
 
-    assert schema(migrated) == before
+    assert schema(full_database) == before
     # In between there was all of it too, on functions that are others: what is not theirs is as it was.
     assert [line for line in made_of(before) if line not in between.splitlines()] == []
-    owner = await asyncpg.connect(migrated)
+    owner = await asyncpg.connect(full_database)
     await owner.execute("INSERT INTO standing (id, made) VALUES (1, '\\x0000000200')")
     row = await owner.fetchrow("SELECT version, at <= clock_timestamp() FROM standing")
     await owner.close()
@@ -95,22 +95,22 @@ async def test_all_that_stands_on_a_function_is_put_back(
 
 
 async def test_an_unknown_kind_stops_the_migration_and_nothing_has_changed(
-    migrated: str, postgres_home: places.Home
+    full_database: str, postgres_home: places.Home
 ) -> None:
-    owner = await asyncpg.connect(migrated)
+    owner = await asyncpg.connect(full_database)
     await owner.execute("CREATE MATERIALIZED VIEW kept AS SELECT key_version_of('\\x00', 1)")
     await owner.close()
-    before = schema(migrated)
+    before = schema(full_database)
 
     with pytest.raises(
         RuntimeError, match=r"nothing has changed(?s:.*)materialized view kept depends on function key_version_of"
     ):
-        await migrate(migrated, postgres_home, texts=[changed(text, CHANGES["an index"]) for text in read()])
+        await migrate(full_database, postgres_home, texts=[with_changes(text, CHANGES["an index"]) for text in read()])
 
-    assert schema(migrated) == before
+    assert schema(full_database) == before
 
 
-def changed(text: Text, changes: dict[str, tuple[str, str]]) -> Text:
+def with_changes(text: Text, changes: dict[str, tuple[str, str]]) -> Text:
     """A text with a part of it changed, its head saying what its SQL says."""
     old, new = changes.get(text.name, ("", ""))
     if not old:

@@ -1,4 +1,4 @@
-"""Databases as earlier versions filled them are upgraded, equal a new one, and do their work. docs/upgrade.md."""
+"""Databases as earlier versions filled them are upgraded, equal a new one, and do their work. docs/recovery.md."""
 
 import asyncio
 import re
@@ -16,13 +16,13 @@ import pytest
 from ops import places
 from ops.postgres import DATABASE
 from ops.settings import PROCESSES
-from tests.audit.sealed import seal, verified
+from tests.audit.sealed import seal, verify_export
 from tests.fixtures.callers import Client
-from tests.fixtures.deployments import deployed
+from tests.fixtures.deployments import deploy
 from tests.fixtures.people import member
 from tests.fixtures.postgres import Database, in_database
 from tests.outside.processes import PROJECT
-from tests.upgrades.kept import MASTER_KEY, known, names, restore
+from tests.upgrades.kept import MASTER_KEY, facts_of, names, restore
 from tests.upgrades.schemas import rows, schema
 
 pytestmark = pytest.mark.long
@@ -31,6 +31,13 @@ KILLS = 10
 # When each step was taken, and rows of migrations under numbers that Postgres does not give twice.
 NOTES = ("tortoise_migrations", "retention")
 NAMES = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{4}-\d\d-\d\d \d\d:\d\d:[\d.+]+")
+
+
+# What an hour holds and the sum of an agent's life does not.
+NOT_IN_TOTALS = """
+SELECT count(*) FROM spend s LEFT JOIN spend_totals t USING (tenant_id, agent_id, incarnation, asset)
+ WHERE t.amount IS NULL OR t.amount < s.amount
+"""
 
 
 class Old(msgspec.Struct, frozen=True):
@@ -77,29 +84,31 @@ def empty(postgres_home: places.Home, worker_id: str, tmp_path: Path) -> Iterato
     (home / "kept-master.key").write_text(MASTER_KEY)
     (home / "kept-master.key").chmod(0o600)
     asyncio.run(
-        _asked(owner_url, f"DROP DATABASE IF EXISTS {name} WITH (FORCE)", f"CREATE DATABASE {name} TEMPLATE template0")
+        _ask(owner_url, f"DROP DATABASE IF EXISTS {name} WITH (FORCE)", f"CREATE DATABASE {name} TEMPLATE template0")
     )
     urls = {process: postgres_home.file("db", f"{process}.url").read_text().strip() for process in PROCESSES}
     database = Database(in_database(owner_url, name), {p: in_database(url, name) for p, url in urls.items()})
     yield Old(database, home, in_database(owner_url, DATABASE))
-    asyncio.run(_asked(owner_url, f"DROP DATABASE {name} WITH (FORCE)"))
+    asyncio.run(_ask(owner_url, f"DROP DATABASE {name} WITH (FORCE)"))
 
 
 @pytest.mark.parametrize("name", names())
 def test_an_old_database_is_upgraded_and_does_its_work(empty: Old, name: str, tmp_path: Path) -> None:
-    kept = known(name)
+    kept = facts_of(name)
     restore(name, empty.database.owner_url)
 
     ended = empty.custody("migrate")
 
     assert (ended.returncode, ended.stderr) == (0, ""), ended.stderr
     assert schema(empty.database.owner_url) == schema(empty.fresh_url)
+    assert asyncio.run(_count(empty.database.owner_url, "SELECT count(*) FROM spend_totals")) > 0
+    assert asyncio.run(_count(empty.database.owner_url, NOT_IN_TOTALS)) == 0
     platform = empty.home / "kept-platform.key"
     platform.write_text(f"{kept.platform_key}\n")
     platform.chmod(0o600)
     verified_all = empty.custody("restore", "--verify")
     assert verified_all.returncode == 0, verified_all.stdout + verified_all.stderr
-    with deployed(empty.database, "signer", "identity", "api", **empty.keys) as service:
+    with deploy(empty.database, "signer", "identity", "api", **empty.keys) as service:
         (service.home / "platform.key").symlink_to(platform)
         with Client(base_url=service.url, headers={"X-Service-Key": kept.tenant_key}, timeout=60) as tenant:
             assert tenant.ok("GET", f"/approvals/{kept.waiting}")["status"] == "pending"
@@ -123,7 +132,7 @@ def test_an_old_database_is_upgraded_and_does_its_work(empty: Old, name: str, tm
             found = owner.get("/audit/export")
             assert found.status_code == 200, found.text
             keys = owner.get("/.well-known/jwks.json").content
-        status, said = verified(tmp_path, found.content, keys)
+        status, said = verify_export(tmp_path, found.content, keys)
         assert status == 0, said
         assert b"agent.created" in found.content
 
@@ -133,7 +142,7 @@ def test_nothing_is_lost_by_an_upgrade_that_is_killed(empty: Old) -> None:
     name = names()[0]
     restore(name, empty.database.owner_url)
     url = empty.database.owner_url
-    asyncio.run(_asked(empty.fresh_url, f"CREATE DATABASE {_name(url)}_whole TEMPLATE {_name(url)}"))
+    asyncio.run(_ask(empty.fresh_url, f"CREATE DATABASE {_name(url)}_whole TEMPLATE {_name(url)}"))
     whole = Old(_other(empty.database, f"{_name(url)}_whole"), empty.home, empty.fresh_url)
     ended = whole.run("tests.upgrades.dying", "0")
     assert ended.returncode == 0, ended.stderr
@@ -156,17 +165,17 @@ def test_nothing_is_lost_by_an_upgrade_that_is_killed(empty: Old) -> None:
         _without_new_names(rows(one, without=NOTES), before[1]) for one in (url, whole.database.owner_url)
     )
     assert upgraded == at_once
-    asyncio.run(_asked(empty.fresh_url, f"DROP DATABASE {_name(url)}_whole WITH (FORCE)"))
+    asyncio.run(_ask(empty.fresh_url, f"DROP DATABASE {_name(url)}_whole WITH (FORCE)"))
 
 
 def test_an_old_backup_is_restored(empty: Old, tmp_path: Path) -> None:
-    kept = known(names()[0])
+    kept = facts_of(names()[0])
     restore(names()[0], empty.database.owner_url)
     made = empty.custody("backup", str(tmp_path / "copy"))
     assert made.returncode == 0, made.stderr
     url = empty.database.owner_url
     asyncio.run(
-        _asked(
+        _ask(
             empty.fresh_url,
             f"DROP DATABASE {_name(url)} WITH (FORCE)",
             f"CREATE DATABASE {_name(url)} TEMPLATE template0",
@@ -187,7 +196,7 @@ def _without_new_names(found: str, before: str) -> list[str]:
     return sorted(NAMES.sub(lambda name: name[0] if name[0] in kept else "new", found).splitlines())
 
 
-def _emptied(name: str) -> tuple[str, str]:
+def _empty(name: str) -> tuple[str, str]:
     return f"DROP DATABASE IF EXISTS {name} WITH (FORCE)", f"CREATE DATABASE {name} TEMPLATE template0"
 
 
@@ -200,7 +209,15 @@ def _other(database: Database, name: str) -> Database:
     return Database(in_database(database.owner_url, name), urls)
 
 
-async def _asked(url: str, *statements: str) -> None:
+async def _count(url: str, query: str) -> int:
+    connection = await asyncpg.connect(url)
+    try:
+        return int(await connection.fetchval(query))
+    finally:
+        await connection.close()
+
+
+async def _ask(url: str, *statements: str) -> None:
     connection = await asyncpg.connect(in_database(url, "postgres"))
     try:
         for statement in statements:

@@ -1,5 +1,5 @@
 """Fixtures of a deployment whose events go to hostile receivers."""
 
-from tests.fixtures.hooked import hooked, hooks, receivers
+from tests.fixtures.hooked import hook_world, hooks, receivers
 
-__all__ = ("hooked", "hooks", "receivers")
+__all__ = ("hook_world", "hooks", "receivers")

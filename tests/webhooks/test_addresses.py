@@ -30,20 +30,20 @@ NAMES = {
 
 
 @pytest.fixture(scope="module")
-def names(hooked: Hooked) -> Iterator[Hooked]:
+def names(hook_world: Hooked) -> Iterator[Hooked]:
     """A scheduler whose resolver knows the names above, each with its own answers one after the other."""
-    hooked.names(**{f"{name}__receiver__test": answers for name, answers in NAMES.items()})
-    with hooked.scheduler():
-        yield hooked
+    hook_world.names(**{f"{name}__receiver__test": answers for name, answers in NAMES.items()})
+    with hook_world.scheduler():
+        yield hook_world
 
 
 async def test_a_name_that_leads_elsewhere_the_second_time_leads_nowhere(names: Hooked, hooks: Hooks) -> None:
     url = hooks.endpoint("closing", host="rebinds.receiver.test")
 
     hooks.event()
-    hooks.ended(url)
+    hooks.ended_deliveries(url)
     hooks.event()
-    hooks.ended(url, 2)
+    hooks.ended_deliveries(url, 2)
 
     assert await _errors(hooks) == [None, "address_blocked"]
     assert len(hooks.receivers.at(url)) == 1
@@ -53,7 +53,7 @@ async def test_the_judged_address_is_the_dialled_address(names: Hooked, hooks: H
     url = hooks.endpoint("good", host="pinned.receiver.test")
 
     hooks.event()
-    hooks.ended(url)
+    hooks.ended_deliveries(url)
 
     # The second answer would be refused: a second lookup before dialling would lead there.
     assert await _errors(hooks) == [None]
@@ -65,7 +65,7 @@ async def test_one_bad_address_among_good_ones_is_enough(names: Hooked, hooks: H
     url = hooks.endpoint("good", host=f"{name}.receiver.test")
 
     hooks.event()
-    hooks.ended(url)
+    hooks.ended_deliveries(url)
 
     assert await _errors(hooks) == ["address_blocked"]
     assert hooks.receivers.at(url) == []

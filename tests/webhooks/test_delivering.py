@@ -17,9 +17,9 @@ _NOW = "UPDATE deliveries SET next_retry_at = service_now() WHERE tenant_id = $1
 
 
 @pytest.fixture(scope="module", name="patient")
-def patient_scheduler(hooked: Hooked) -> Iterator[Scheduler]:
+def patient_scheduler(hook_world: Hooked) -> Iterator[Scheduler]:
     """A scheduler that waits for an answer as long as its claim allows: what is held is let go by its test."""
-    with hooked.scheduler(CLAIM_SECONDS - SIGN_SECONDS) as running:
+    with hook_world.scheduler(CLAIM_SECONDS - SIGN_SECONDS) as running:
         yield running
 
 
@@ -33,13 +33,13 @@ async def test_a_retry_has_the_same_id_and_body_and_a_signature_of_its_own(hooks
     url = hooks.endpoint("flaky", maxRetries=5, retryBackoffMs=60_000)
     [tx_id] = hooks.event()
     for times in (1, 2):
-        [between] = hooks.ended(url)
+        [between] = hooks.ended_deliveries(url)
         assert (between["status"], between["attempts"], between["maxAttempts"]) == ("failed", times, 6)
         assert datetime.fromisoformat(between["nextRetryAt"]) > datetime.now(UTC)
         assert between["hasError"]
         await due_now(hooks)
         eventually(lambda: len(hooks.receivers.at(url)), times + 1)
-    eventually(lambda: hooks.ended(url)[0]["status"], "delivered")
+    eventually(lambda: hooks.ended_deliveries(url)[0]["status"], "delivered")
 
     [delivered] = hooks.deliveries(url)
     first, second, third = hooks.receivers.at(url)
@@ -59,7 +59,7 @@ async def test_when_the_attempts_are_used_up_nothing_is_tried_again(hooks: Hooks
     url = hooks.endpoint("status-500", maxRetries=1)
     hooks.event()
     # The second comes by itself: nobody moves the time here.
-    [ended] = eventually(lambda: hooks.ended(url), lambda found: found[0]["attempts"] == 2)
+    [ended] = eventually(lambda: hooks.ended_deliveries(url), lambda found: found[0]["attempts"] == 2)
     refused = hooks.owner.post(f"/webhooks/deliveries/{ended['id']}/retry")
 
     first, second = hooks.receivers.at(url)
@@ -82,7 +82,7 @@ def test_twenty_silent_endpoints_delay_no_other(hooks: Hooks, patient: Scheduler
     for url in silent:
         hooks.receivers.release(url)
     for url in silent:
-        assert {one["status"] for one in hooks.ended(url, 5)} == {"delivered"}
+        assert {one["status"] for one in hooks.ended_deliveries(url, 5)} == {"delivered"}
 
     assert under_way == [1] * 20
     assert {one["status"] for one in hooks.deliveries(quick)} == {"delivered"}
@@ -94,7 +94,7 @@ async def test_a_delivery_whose_endpoint_changed_fails_and_is_not_sent(
 ) -> None:
     url, stays = hooks.endpoint("later", maxRetries=5), hooks.endpoint("later", maxRetries=5)
     hooks.event()
-    hooks.ended(url), hooks.ended(stays)
+    hooks.ended_deliveries(url), hooks.ended_deliveries(stays)
     if what == "endpoint_deleted":
         hooks.owner.ok("DELETE", f"/webhooks/{hooks.id_of(url)}")
     if what == "endpoint_disabled":
@@ -103,7 +103,7 @@ async def test_a_delivery_whose_endpoint_changed_fails_and_is_not_sent(
         hooks.change(url, {"url": hooks.receivers.url("good")})
     await due_now(hooks)
     eventually(lambda: len(hooks.receivers.at(stays)), 2)
-    hooks.ended(stays)
+    hooks.ended_deliveries(stays)
 
     query = "SELECT status, error, attempts, next_retry_at FROM deliveries WHERE endpoint_id = $1::text::uuid"
     [row] = await rows(hooks.service.database, query, hooks.id_of(url))
@@ -114,7 +114,7 @@ async def test_a_delivery_whose_endpoint_changed_fails_and_is_not_sent(
 async def test_a_receiver_that_is_gone_has_its_open_deliveries_fail_at_once(hooks: Hooks, patient: Scheduler) -> None:
     url = hooks.endpoint("later", maxRetries=5)
     hooks.event(2)
-    hooks.ended(url, 2)
+    hooks.ended_deliveries(url, 2)
     gone = "UPDATE {} SET url = regexp_replace(url, 'later$', 'gone') WHERE tenant_id = $1"
     async with owner_of(hooks.service.database) as owner:
         await owner.execute(gone.format("webhook_endpoints"), hooks.tenant.id)
@@ -122,8 +122,10 @@ async def test_a_receiver_that_is_gone_has_its_open_deliveries_fail_at_once(hook
         await owner.execute(
             f"{_NOW} AND id = (SELECT id FROM deliveries WHERE tenant_id = $1 LIMIT 1)", hooks.tenant.id
         )
-    eventually(lambda: hooks.shown(url)["enabled"], False)
-    found = eventually(lambda: hooks.ended(url, 2), lambda two: all(one["nextRetryAt"] is None for one in two))
+    eventually(lambda: hooks.read(url)["enabled"], False)
+    found = eventually(
+        lambda: hooks.ended_deliveries(url, 2), lambda two: all(one["nextRetryAt"] is None for one in two)
+    )
 
     errors = [row["error"] for row in await rows(hooks.service.database, _SENT, hooks.tenant.id)]
     assert sorted(errors) == ["endpoint_disabled", "gone"]

@@ -32,9 +32,9 @@ class Told(msgspec.Struct):
 
 
 @pytest.fixture(scope="module")
-def told(hooked: Hooked) -> Iterator[Told]:
+def notices(hook_world: Hooked) -> Iterator[Told]:
     """One agent's orders: three signed below the threshold, one approved, one denied, three refused."""
-    with new_hooks(hooked) as hooks:
+    with new_hooks(hook_world) as hooks:
         rules = [
             LIMIT,
             rule("auto-approve-threshold", threshold="42"),
@@ -42,7 +42,7 @@ def told(hooked: Hooked) -> Iterator[Told]:
         ]
         hooks.tenant.ok("PUT", f"/agents/{hooks.agent.id}/policies", rules)
         everything, some = hooks.endpoint(), hooks.endpoint(events=["tx.denied", "spend.threshold"])
-        with hooked.scheduler():
+        with hook_world.scheduler():
             tx = {name: _order(hooks, value) for name, value in {"small": 40, "crossing": 15, "after": 1}.items()}
             tx |= {name: _order(hooks, value) for name, value in {"approved": 43, "denied": 44}.items()}
             approvals = {item["txId"]: item for item in hooks.tenant.ok("GET", "/approvals")}
@@ -51,7 +51,7 @@ def told(hooked: Hooked) -> Iterator[Told]:
                 verb = "deny" if name == "denied" else "approve"
                 hooks.tenant.ok("POST", f"/approvals/{item['id']}/{verb}", {"digest": item["digest"], **body})
             tx |= {f"refused {n}": _order(hooks, 1, to=OTHER) for n in range(3)}
-            hooks.ended(everything, 11), hooks.ended(some, 3)
+            hooks.ended_deliveries(everything, 12), hooks.ended_deliveries(some, 3)
         heard = [one.envelope for one in hooks.receivers.at(everything)]
         envelopes = {event: [one for one in heard if one["event"] == event] for event in EVENTS}
         ids = {name: approvals[tx[name]]["id"] for name in ("approved", "denied")}
@@ -78,61 +78,61 @@ def order(told: Told, tx: str, value: int) -> dict[str, Any]:
     }
 
 
-def test_a_signature_is_published_once(told: Told) -> None:
-    small = told.one("tx.signed", "small")
+def test_a_signature_is_published_once(notices: Told) -> None:
+    small = notices.one("tx.signed", "small")
 
-    assert small == {**order(told, "small", 40), "txHash": small["txHash"], "broadcast": False}
+    assert small == {**order(notices, "small", 40), "txHash": small["txHash"], "broadcast": False}
     assert len(small["txHash"]) == 66
-    assert {one["data"]["txId"] for one in told.envelopes["tx.signed"]} == {
-        told.tx[name] for name in ("small", "crossing", "after", "approved")
+    assert {one["data"]["txId"] for one in notices.envelopes["tx.signed"]} == {
+        notices.tx[name] for name in ("small", "crossing", "after", "approved")
     }
 
 
-def test_a_pending_event_names_the_rule_that_demands_approval(told: Told) -> None:
-    pending = told.one("tx.pending", "approved")
+def test_a_pending_event_names_the_rule_that_demands_approval(notices: Told) -> None:
+    pending = notices.one("tx.pending", "approved")
 
-    expected = order(told, "approved", 43) | {"approvalId": told.approvals["approved"]}
+    expected = order(notices, "approved", 43) | {"approvalId": notices.approvals["approved"]}
     assert {name: pending[name] for name in expected} == expected
-    assert set(pending) == {*expected, "policyResults"}
+    assert set(pending) == {*expected, "policyResults", "releaseAt"}
     failed = [one for one in pending["policyResults"] if not one["passed"]]
     assert [one["type"] for one in failed] == ["auto-approve-threshold"]
     assert set(failed[0]) == {"policyId", "type", "passed", "reason"}
 
 
-def test_a_decision_event_names_the_person(told: Told) -> None:
-    approved, denied = told.one("tx.approved", "approved"), told.one("tx.denied", "denied")
+def test_a_decision_event_names_the_person(notices: Told) -> None:
+    approved, denied = notices.one("tx.approved", "approved"), notices.one("tx.denied", "denied")
 
     assert approved == {
-        **told.one("tx.signed", "approved"),
-        "approvalId": told.approvals["approved"],
+        **notices.one("tx.signed", "approved"),
+        "approvalId": notices.approvals["approved"],
         "comment": "fine",
         "resolvedBy": "manual",
     }
     assert denied == {
-        **order(told, "denied", 44),
-        "approvalId": told.approvals["denied"],
+        **order(notices, "denied", 44),
+        "approvalId": notices.approvals["denied"],
         "reason": "not today",
         "resolvedBy": "manual",
     }
 
 
-def test_a_share_of_a_limit_is_told_once_when_it_is_crossed(told: Told) -> None:
-    half, most = told.one("spend.threshold", "crossing"), told.one("spend.threshold", "approved")
+def test_a_share_of_a_limit_is_told_once_when_it_is_crossed(notices: Told) -> None:
+    half, most = notices.one("spend.threshold", "crossing"), notices.one("spend.threshold", "approved")
 
     figures = {"window": "day", "asset": "evm:native", "limit": "100"}
-    assert half == {**figures, "spent": "55", "percent": 50, "txId": told.tx["crossing"]}
-    assert most == {**figures, "spent": "99", "percent": 80, "txId": told.tx["approved"]}
+    assert half == {**figures, "spent": "55", "percent": 50, "txId": notices.tx["crossing"]}
+    assert most == {**figures, "spent": "99", "percent": 80, "txId": notices.tx["approved"]}
     # Not for what was signed between them, nor for the half a second time, nor for the week.
-    assert len(told.envelopes["spend.threshold"]) == 2
+    assert len(notices.envelopes["spend.threshold"]) == 2
 
 
-def test_refusals_of_one_rule_are_told_once_a_minute(told: Told) -> None:
-    [violation] = told.envelopes["policy.violation"]
+def test_refusals_of_one_rule_are_told_once_a_minute(notices: Told) -> None:
+    [violation] = notices.envelopes["policy.violation"]
 
-    data = told.one("policy.violation", "refused 0")
+    data = notices.one("policy.violation", "refused 0")
     assert data is violation["data"]
     assert {name: data[name] for name in ("txId", "to", "value")} == {
-        "txId": told.tx["refused 0"],
+        "txId": notices.tx["refused 0"],
         "to": OTHER,
         "value": "1",
     }
@@ -140,11 +140,11 @@ def test_refusals_of_one_rule_are_told_once_a_minute(told: Told) -> None:
     assert set(data) == {"txId", "to", "value", "failedPolicies"}
 
 
-def test_an_endpoint_gets_only_the_events_it_subscribed_to(told: Told) -> None:
-    assert sorted(told.subscribed) == ["spend.threshold", "spend.threshold", "tx.denied"]
+def test_an_endpoint_gets_only_the_events_it_subscribed_to(notices: Told) -> None:
+    assert sorted(notices.subscribed) == ["spend.threshold", "spend.threshold", "tx.denied"]
 
 
-def test_every_event_has_an_id_of_its_own(told: Told) -> None:
-    ids = [one["id"] for envelopes in told.envelopes.values() for one in envelopes]
+def test_every_event_has_an_id_of_its_own(notices: Told) -> None:
+    ids = [one["id"] for envelopes in notices.envelopes.values() for one in envelopes]
 
     assert len(set(ids)) == len(ids) == 11

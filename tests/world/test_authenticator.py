@@ -40,7 +40,7 @@ def request(*allowed: bytes) -> dict[str, Any]:
     return msgspec.json.decode(options_to_json(made))
 
 
-def registered(credential: dict[str, Any]) -> Any:
+def register(credential: dict[str, Any]) -> Any:
     return webauthn.verify_registration_response(
         credential=credential,
         expected_challenge=CHALLENGE,
@@ -50,7 +50,7 @@ def registered(credential: dict[str, Any]) -> Any:
     )
 
 
-def asserted(credential: dict[str, Any], known: Any, count: int = 0) -> Any:
+def assert_passkey(credential: dict[str, Any], known: Any, count: int = 0) -> Any:
     return webauthn.verify_authentication_response(
         credential=credential,
         expected_challenge=CHALLENGE,
@@ -64,10 +64,10 @@ def asserted(credential: dict[str, Any], known: Any, count: int = 0) -> Any:
 
 def test_an_honest_passkey_registers_and_signs_in() -> None:
     mine = Authenticator(ORIGIN)
-    known = registered(mine.create(creation()))
+    known = register(mine.create(creation()))
 
-    first = asserted(mine.get(request(known.credential_id)), known)
-    second = asserted(mine.get(request()), known, count=first.new_sign_count)
+    first = assert_passkey(mine.get(request(known.credential_id)), known)
+    second = assert_passkey(mine.get(request()), known, count=first.new_sign_count)
 
     assert known.user_verified
     assert (first.new_sign_count, second.new_sign_count) == (1, 2)
@@ -76,38 +76,38 @@ def test_an_honest_passkey_registers_and_signs_in() -> None:
 @pytest.mark.parametrize("lie", LIES, ids=NAMES)
 def test_a_registration_with_a_lie_is_refused(lie: dict[str, Any]) -> None:
     with pytest.raises(InvalidRegistrationResponse):
-        registered(Authenticator(ORIGIN).create(creation(), **lie))
+        register(Authenticator(ORIGIN).create(creation(), **lie))
 
 
 @pytest.mark.parametrize("lie", LIES, ids=NAMES)
 def test_an_assertion_with_a_lie_is_refused(lie: dict[str, Any]) -> None:
     mine = Authenticator(ORIGIN)
-    known = registered(mine.create(creation()))
+    known = register(mine.create(creation()))
 
     with pytest.raises(InvalidAuthenticationResponse):
-        asserted(mine.get(request(), **lie), known)
+        assert_passkey(mine.get(request(), **lie), known)
 
 
 def test_a_counter_that_stands_still_is_refused() -> None:
     mine = Authenticator(ORIGIN)
-    known = registered(mine.create(creation()))
+    known = register(mine.create(creation()))
 
     with pytest.raises(InvalidAuthenticationResponse, match="sign count"):
-        asserted(mine.get(request(), sign_count=7), known, count=7)
+        assert_passkey(mine.get(request(), sign_count=7), known, count=7)
 
 
 def test_another_passkeys_signature_is_refused() -> None:
     mine, other = Authenticator(ORIGIN), Authenticator(ORIGIN)
-    known = registered(mine.create(creation()))
-    registered(other.create(creation()))
+    known = register(mine.create(creation()))
+    register(other.create(creation()))
 
     with pytest.raises(InvalidAuthenticationResponse, match="signature"):
-        asserted(other.get(request()), known)
+        assert_passkey(other.get(request()), known)
 
 
 def test_the_passkey_that_the_options_allow_is_used() -> None:
     mine = Authenticator(ORIGIN)
-    first = registered(mine.create(creation()))
-    registered(mine.create(creation()))
+    first = register(mine.create(creation()))
+    register(mine.create(creation()))
 
     assert mine.get(request(first.credential_id))["id"] == base64(first.credential_id)

@@ -15,7 +15,7 @@ import pytest
 from ops.settings import MODULES
 from tests.fixtures.eventually import eventually
 from tests.fixtures.starts import Forked, Process, start
-from tests.outside.proc import ended
+from tests.outside.proc import is_over
 from tests.outside.processes import PROJECT
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere every start is real")
@@ -45,12 +45,12 @@ def looking(file: Path, *, module: str = "signer", really: bool = False) -> Iter
     with file.open("wb") as output:
         process = start(LOOK, module, environment=ENVIRONMENT, output=output, really=really, after=module)
 
-    def said() -> str:
+    def read_output() -> str:
         assert process.poll() is None, file.read_text()
         return file.read_text()
 
     try:
-        yield process, msgspec.json.decode(eventually(said, lambda text: text.endswith("}\n"), 90))
+        yield process, msgspec.json.decode(eventually(read_output, lambda text: text.endswith("}\n"), 90))
     finally:
         process.kill()
         process.wait()
@@ -93,7 +93,7 @@ def test_a_process_is_waited_for_and_killed(tmp_path: Path, really: bool) -> Non
         assert (process.poll(), process.returncode) == (None, None)
 
         process.terminate()
-        assert process.wait(30) == -signal.SIGTERM
+        assert process.wait(90) == -signal.SIGTERM
         assert (process.poll(), process.returncode) == (-signal.SIGTERM, -signal.SIGTERM)
         # The process that has its number now, if any, is left alone.
         process.kill()
@@ -106,4 +106,4 @@ def test_a_forked_process_dies_with_the_tests() -> None:
         pid = int(parent.stdout.readline())
         assert Path(f"/proc/{pid}").exists()
         parent.kill()
-    eventually(lambda: ended(pid))
+    eventually(lambda: is_over(pid))

@@ -42,7 +42,7 @@ def authn_url(provider: SamlProvider) -> str:
     return f"{provider.sso_url}?{query}"
 
 
-def verified(document: bytes, certificate: str) -> list[str]:
+def verify(document: bytes, certificate: str) -> list[str]:
     """The elements whose signatures hold, all of which must."""
     names = []
     for signature in etree.fromstring(document).iter("{*}Signature"):
@@ -84,7 +84,7 @@ def test_an_answer_says_what_it_was_told_and_its_signatures_hold(saml: SamlProvi
 
     found = answer.document
     assert (answer.acs_url, answer.fields["RelayState"]) == (ACS, RELAY_STATE)
-    assert verified(found, saml.certificate) == ["Assertion"]
+    assert verify(found, saml.certificate) == ["Assertion"]
     assert texts(found, "//saml:Issuer/text()") == [saml.entity_id] * 2
     assert texts(found, "//saml:NameID/text() | //saml:NameID/@Format") == [PERSISTENT, "bob-1"]
     assert texts(found, "//saml:Audience/text()") == [SERVICE]
@@ -102,8 +102,8 @@ def test_it_signs_both_or_the_response_alone(saml: SamlProvider) -> None:
     saml.says(sign_response=True, sign_assertion=False)
     outer = saml.answer(authn_url(saml)).document
 
-    assert verified(both, saml.certificate) == ["Response", "Assertion"]
-    assert verified(outer, saml.certificate) == ["Response"]
+    assert verify(both, saml.certificate) == ["Response", "Assertion"]
+    assert verify(outer, saml.certificate) == ["Response"]
 
 
 def test_acs_and_audience_of_others_are_said_on_request(saml: SamlProvider) -> None:
@@ -130,7 +130,7 @@ def test_one_of_them_signs_with_an_elliptic_curve() -> None:
         provider.says(sign_response=True)
         found = provider.answer(authn_url(provider)).document
 
-        assert verified(found, provider.certificate) == ["Response", "Assertion"]
+        assert verify(found, provider.certificate) == ["Response", "Assertion"]
         assert all(method.endswith("ecdsa-sha256") for method in texts(found, "//ds:SignatureMethod/@Algorithm"))
 
 

@@ -22,15 +22,15 @@ CHALLENGE = base64.urlsafe_b64encode(hashlib.sha256(VERIFIER.encode()).digest())
 
 
 @pytest.fixture(scope="module")
-def started() -> Iterator[OAuthProviders]:
+def shared_providers() -> Iterator[OAuthProviders]:
     with running_oauth_providers() as providers:
         yield providers
 
 
 @pytest.fixture
-def providers(started: OAuthProviders) -> Iterator[OAuthProviders]:
-    yield started
-    started.twitter.well()
+def providers(shared_providers: OAuthProviders) -> Iterator[OAuthProviders]:
+    yield shared_providers
+    shared_providers.twitter.well()
 
 
 def tokens(server: OidcServer, addresses: dict[str, str]) -> dict[str, Any]:

@@ -16,9 +16,9 @@ import pytest
 from tests.outside import loopback
 from tests.outside.certificates import Authority
 from tests.outside.identity_providers.forms import query_of
-from tests.outside.jose import SigningKey, hmac_signed, signed, unencoded, unsigned
+from tests.outside.jose import SigningKey, hmac_signed, sign_token, token_in_the_clear, token_without_signature
 from tests.outside.oidc_server import CLIENT_ID, CLIENT_SECRET, DISCOVERY, OidcServer, running_oidc_server
-from tests.outside.replies import drip, endless, html, redirect, silence, zipped
+from tests.outside.replies import drip, endless, html, redirect, silence, zip_bomb
 
 CALLBACK, VERIFIER = "https://app.test/callback?a=b", "v" * 43
 CHALLENGE = base64.urlsafe_b64encode(hashlib.sha256(VERIFIER.encode()).digest()).rstrip(b"=").decode()
@@ -175,14 +175,14 @@ def test_tokens_that_no_library_makes(server: OidcServer) -> None:
     key = server.keys[0]
     claims = server.claims()
     hostile = [
-        unsigned(claims),
-        unsigned(claims, "nOnE"),
+        token_without_signature(claims),
+        token_without_signature(claims, "nOnE"),
         hmac_signed(claims, key.public_pem, kid=key.kid),
-        signed(claims, key, crit=["exp"]),
-        unencoded(b"{}", key),
-        signed(b'{"sub":"a","sub":"b"}', key),
-        signed(claims, key) + ".four.five",
-        signed(claims, SigningKey(bits=1024), kid=key.kid),
+        sign_token(claims, key, crit=["exp"]),
+        token_in_the_clear(b"{}", key),
+        sign_token(b'{"sub":"a","sub":"b"}', key),
+        sign_token(claims, key) + ".four.five",
+        sign_token(claims, SigningKey(bits=1024), kid=key.kid),
     ]
 
     for token in hostile:
@@ -212,7 +212,7 @@ def test_answers_are_replaced_and_what_was_asked_is_kept(server: OidcServer) -> 
 
 def test_silence_a_delay_a_bomb_and_an_answer_without_end(server: OidcServer) -> None:
     server.replies("/silent", silence())
-    server.replies("/bomb", zipped())
+    server.replies("/bomb", zip_bomb())
     server.replies("/endless", endless())
     server.replies("/drip", drip())
     server.delays("/jwks", 0.3)

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from tests.outside.processes import PROJECT
-from tests.outside.programs import Program, ProgramMissing, installed
+from tests.outside.programs import Program, ProgramMissing, install
 
 NOTHING = Program(("no-such-program",), ("no-such-package",))
 BOTH = Program(("better", "usual"), ("better-package", "usual-package"))
-ASK = f"from tests.outside.programs import *; print(installed(Program({BOTH.commands}, {BOTH.packages})))"
+ASK = f"from tests.outside.programs import *; print(install(Program({BOTH.commands}, {BOTH.packages})))"
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root installs packages")
 # They know one package, after an update, and write down what they were asked and whether daemons may start.
 APT_GET = """#!/bin/sh
@@ -42,15 +42,15 @@ def add(path: Path, name: str, text: str) -> None:
 
 def test_the_best_program_on_the_path_is_taken(path: Path) -> None:
     add(path, "usual", "")
-    assert installed(BOTH) == path / "usual"
+    assert install(BOTH) == path / "usual"
 
     add(path, "better", "")
-    assert installed(BOTH) == path / "better"
+    assert install(BOTH) == path / "better"
 
 
 def test_a_missing_program_is_named_with_its_package(path: Path) -> None:
     with pytest.raises(ProgramMissing, match="no-such-program is missing: apt-get install no-such-package"):
-        installed(NOTHING)
+        install(NOTHING)
 
 
 @as_root
@@ -59,7 +59,7 @@ def test_a_package_that_no_source_has_is_named_too(path: Path) -> None:
     add(path, "apt-cache", APT_CACHE)
 
     with pytest.raises(ProgramMissing, match="no package source has it"):
-        installed(NOTHING)
+        install(NOTHING)
 
 
 @as_root
@@ -69,7 +69,7 @@ def test_one_worker_installs_without_a_daemon_and_the_others_wait(path: Path) ->
     ask = [sys.executable, "-c", ASK]
 
     workers = [subprocess.Popen(ask, cwd=PROJECT, stdout=subprocess.PIPE, text=True) for _ in range(3)]
-    said = [worker.communicate(timeout=30)[0] for worker in workers]
+    said = [worker.communicate(timeout=120)[0] for worker in workers]
 
     assert said == [f"{path}/usual\n"] * 3
     assert (path / "asked").read_text().split() == ["update", "usual-package"]

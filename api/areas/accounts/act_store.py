@@ -9,7 +9,7 @@ import msgspec
 from custody.kit.act import Act
 from custody.kit.answers import Answered
 from custody.kit.callers import TenantCaller
-from custody.kit.db import Pool, acknowledged
+from custody.kit.db import Pool, wait_for_replicas
 from custody.kit.errors import Unavailable
 from custody.kit.models import Scope, tenant_models
 from custody.protocol.refusals import IdempotencyMismatch
@@ -61,7 +61,7 @@ async def earlier[T](pool: Pool, caller: TenantCaller, shape: type[T]) -> Answer
             return None
         if row["fingerprint"] != key.fingerprint:
             raise IdempotencyMismatch
-        await acknowledged(connection)
+        await wait_for_replicas(connection)
     return Answered(msgspec.msgpack.decode(row["answer"], type=shape), replayed=True)
 
 

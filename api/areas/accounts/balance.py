@@ -27,7 +27,7 @@ from api.areas.funds.types import Held
 from custody.chains.family import Chain
 from custody.kit.tenant_semaphore import NoneFree, TooManyOfTenant
 from custody.ports import Ports
-from custody.protocol.signer.refusals import UnknownChain
+from custody.protocol.signer.order_refusals import UnknownChain
 
 # Wallets on chains that one question asks for at the same time: as many as one person's tenants may have under way, for
 # a wait beyond that would count as the node's. With tokens each of them asks eight times itself.

@@ -8,6 +8,7 @@ from msgspec import UNSET, Meta, UnsetType
 from custody.kit.described import Id, Instant, described
 from custody.kit.errors import Conflict, Invalid, NotFound, TooMany, Unavailable
 from custody.kit.shapes import AccountId, AgentId, ChainId, DisplayName, Offset
+from custody.kit.spellings import both_spellings, same_as
 
 MAX_METADATA_BYTES = 16 * 1024
 MAX_WALLETS = 5
@@ -30,7 +31,6 @@ _RULES = described("Ids of policy rules of its wallets. Informational: applies n
 _WALLETS = described("Agents whose wallets belong to it. Sent at all, the wallet fields replace all of its wallets.")
 _USER_WALLETS = described("Wallets of the person whose tenant this is, by their ids.")
 _CONFIGURATION = described("Wallets of one chain family each: of the agent `wallet_id`, or of an agent made for it.")
-_SAME = "The same as `{}`."
 _TYPE = Literal["ethereum", "evm", "solana"]
 
 
@@ -96,55 +96,37 @@ class BadAssignment(Invalid):
     """An assignment names nobody that it may name."""
 
 
-class WalletConfiguration(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel", kw_only=True):
+class WalletConfiguration(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename=both_spellings, kw_only=True):
     """A wallet of one chain family."""
 
     chain_type: Annotated[_TYPE | UnsetType, described("The chain family.")] = UNSET
-    chain_type_: Annotated[_TYPE | UnsetType, described(_SAME.format("chainType"))] = msgspec.field(
-        name="chain_type", default=UNSET
-    )
+    chain_type_: Annotated[_TYPE | UnsetType, same_as("chainType")] = UNSET
     name: Annotated[DisplayName | None, described("Name of the wallet.")] = None
     wallet_id: Annotated[AgentId | None, described("An agent; without it one is made.")] = None
-    wallet_id_: Annotated[AgentId | None, described(_SAME.format("walletId"))] = msgspec.field(
-        name="wallet_id", default=None
-    )
+    wallet_id_: Annotated[AgentId | None, same_as("walletId")] = None
 
 
 Configurations = Annotated[list[WalletConfiguration], Meta(max_length=100)]
 
 
-class AccountChangeBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel", kw_only=True):
+class AccountChangeBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename=both_spellings, kw_only=True):
     """Changes of an account; omitted fields stay. Fields of two words may be sent in snake_case too."""
 
     display_name: Annotated[DisplayName | UnsetType | None, _DISPLAY_NAME] = UNSET
-    display_name_: Annotated[DisplayName | UnsetType | None, described(_SAME.format("displayName"))] = msgspec.field(
-        name="display_name", default=UNSET
-    )
+    display_name_: Annotated[DisplayName | UnsetType | None, same_as("displayName")] = UNSET
     metadata: Annotated[dict[str, Any] | UnsetType, _METADATA] = UNSET
     owner_user_ids: Annotated[Assigned | UnsetType, _OWNERS] = UNSET
-    owner_user_ids_: Annotated[Assigned | UnsetType, described(_SAME.format("ownerUserIds"))] = msgspec.field(
-        name="owner_user_ids", default=UNSET
-    )
+    owner_user_ids_: Annotated[Assigned | UnsetType, same_as("ownerUserIds")] = UNSET
     additional_signer_ids: Annotated[Assigned | UnsetType, _SIGNERS] = UNSET
-    additional_signer_ids_: Annotated[Assigned | UnsetType, described(_SAME.format("additionalSignerIds"))] = (
-        msgspec.field(name="additional_signer_ids", default=UNSET)
-    )
+    additional_signer_ids_: Annotated[Assigned | UnsetType, same_as("additionalSignerIds")] = UNSET
     signer_policy_ids: Annotated[Assigned | UnsetType, _RULES] = UNSET
-    signer_policy_ids_: Annotated[Assigned | UnsetType, described(_SAME.format("signerPolicyIds"))] = msgspec.field(
-        name="signer_policy_ids", default=UNSET
-    )
+    signer_policy_ids_: Annotated[Assigned | UnsetType, same_as("signerPolicyIds")] = UNSET
     wallet_ids: Annotated[Wallets | UnsetType, _WALLETS] = UNSET
-    wallet_ids_: Annotated[Wallets | UnsetType, described(_SAME.format("walletIds"))] = msgspec.field(
-        name="wallet_ids", default=UNSET
-    )
+    wallet_ids_: Annotated[Wallets | UnsetType, same_as("walletIds")] = UNSET
     user_wallet_ids: Annotated[Wallets | UnsetType, _USER_WALLETS] = UNSET
-    user_wallet_ids_: Annotated[Wallets | UnsetType, described(_SAME.format("userWalletIds"))] = msgspec.field(
-        name="user_wallet_ids", default=UNSET
-    )
+    user_wallet_ids_: Annotated[Wallets | UnsetType, same_as("userWalletIds")] = UNSET
     wallets_configuration: Annotated[Configurations | UnsetType, _CONFIGURATION] = UNSET
-    wallets_configuration_: Annotated[Configurations | UnsetType, described(_SAME.format("walletsConfiguration"))] = (
-        msgspec.field(name="wallets_configuration", default=UNSET)
-    )
+    wallets_configuration_: Annotated[Configurations | UnsetType, same_as("walletsConfiguration")] = UNSET
 
 
 class NewAccountBody(AccountChangeBody, frozen=True, forbid_unknown_fields=True, rename="camel", kw_only=True):
@@ -153,25 +135,23 @@ class NewAccountBody(AccountChangeBody, frozen=True, forbid_unknown_fields=True,
     id: Annotated[AccountId | None, _ID] = None
 
 
-class AggregationChangeBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel", kw_only=True):
+class AggregationChangeBody(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename=both_spellings, kw_only=True
+):
     """Changes of an aggregation; `refresh` updates it to the account's present wallets."""
 
     display_name: Annotated[DisplayName | UnsetType | None, _DISPLAY_NAME] = UNSET
-    display_name_: Annotated[DisplayName | UnsetType | None, described(_SAME.format("displayName"))] = msgspec.field(
-        name="display_name", default=UNSET
-    )
+    display_name_: Annotated[DisplayName | UnsetType | None, same_as("displayName")] = UNSET
     metadata: Annotated[dict[str, Any] | UnsetType, _METADATA] = UNSET
     refresh: Annotated[bool, described("True to update it to the account's present wallets.")] = False
 
 
-class NewAggregationBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel", kw_only=True):
+class NewAggregationBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename=both_spellings, kw_only=True):
     """A new aggregation: the account's wallets as they are now."""
 
     id: Annotated[AccountId | None, described("The aggregation's id, yours to choose; without it one is made.")] = None
     display_name: Annotated[DisplayName | UnsetType | None, _DISPLAY_NAME] = UNSET
-    display_name_: Annotated[DisplayName | UnsetType | None, described(_SAME.format("displayName"))] = msgspec.field(
-        name="display_name", default=UNSET
-    )
+    display_name_: Annotated[DisplayName | UnsetType | None, same_as("displayName")] = UNSET
     metadata: Annotated[dict[str, Any] | UnsetType, _METADATA] = UNSET
 
 
@@ -276,41 +256,33 @@ class AccountCapabilities(msgspec.Struct, frozen=True, rename="camel", kw_only=T
     has_active_key_quorums: Annotated[bool, described("True if a key quorum of one is active.")]
 
 
-def _twin(name: str) -> Any:
-    return described(_SAME.format(name))
-
-
-class DigitalAssetAccount(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+class DigitalAssetAccount(msgspec.Struct, frozen=True, rename=both_spellings, kw_only=True):
     """An account: wallets under one name. Its assignments are told, and grant nothing."""
 
     id: Annotated[str, described("The account.")]
     tenant_id: Annotated[str, described("The tenant.")]
-    tenant_id_: Annotated[str, _twin("tenantId")] = msgspec.field(name="tenant_id")
+    tenant_id_: Annotated[str, same_as("tenantId")]
     display_name: Annotated[str | None, _DISPLAY_NAME]
-    display_name_: Annotated[str | None, _twin("displayName")] = msgspec.field(name="display_name")
+    display_name_: Annotated[str | None, same_as("displayName")]
     metadata: Annotated[
         dict[str, Any], described("Your own data; `authorization` has its assignments, if there are any.")
     ]
     owner_user_ids: Annotated[list[str], _OWNERS]
-    owner_user_ids_: Annotated[list[str], _twin("ownerUserIds")] = msgspec.field(name="owner_user_ids")
+    owner_user_ids_: Annotated[list[str], same_as("ownerUserIds")]
     additional_signer_ids: Annotated[list[str], _SIGNERS]
-    additional_signer_ids_: Annotated[list[str], _twin("additionalSignerIds")] = msgspec.field(
-        name="additional_signer_ids"
-    )
+    additional_signer_ids_: Annotated[list[str], same_as("additionalSignerIds")]
     signer_policy_ids: Annotated[list[str], _RULES]
-    signer_policy_ids_: Annotated[list[str], _twin("signerPolicyIds")] = msgspec.field(name="signer_policy_ids")
+    signer_policy_ids_: Annotated[list[str], same_as("signerPolicyIds")]
     wallet_ids: Annotated[list[str], described("The agents whose wallets belong to it.")]
-    wallet_ids_: Annotated[list[str], _twin("walletIds")] = msgspec.field(name="wallet_ids")
+    wallet_ids_: Annotated[list[str], same_as("walletIds")]
     wallets: Annotated[list[AccountWallet], described("Its wallets.")]
     capabilities: Annotated[list[str], described("Capabilities of any of its wallets.")]
     capability_metadata: Annotated[AccountCapabilities, described("Capabilities of all its wallets together.")]
-    capability_metadata_: Annotated[AccountCapabilities, _twin("capabilityMetadata")] = msgspec.field(
-        name="capability_metadata"
-    )
+    capability_metadata_: Annotated[AccountCapabilities, same_as("capabilityMetadata")]
     created_at: Annotated[Instant, described("Time of creation.")]
-    created_at_: Annotated[Instant, _twin("createdAt")] = msgspec.field(name="created_at")
+    created_at_: Annotated[Instant, same_as("createdAt")]
     updated_at: Annotated[Instant, described("Time of the last change.")]
-    updated_at_: Annotated[Instant, _twin("updatedAt")] = msgspec.field(name="updated_at")
+    updated_at_: Annotated[Instant, same_as("updatedAt")]
 
 
 class AccountList(msgspec.Struct, frozen=True):
@@ -334,25 +306,25 @@ class DeletedAccount(msgspec.Struct, frozen=True):
     deleted: Annotated[bool, described("Always true.")] = True
 
 
-class AccountAggregation(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+class AccountAggregation(msgspec.Struct, frozen=True, rename=both_spellings, kw_only=True):
     """A snapshot of an account's wallets and chain families."""
 
     id: Annotated[str, described("The aggregation.")]
     account_id: Annotated[str, described("The account.")]
-    account_id_: Annotated[str, _twin("accountId")] = msgspec.field(name="account_id")
+    account_id_: Annotated[str, same_as("accountId")]
     tenant_id: Annotated[str, described("The tenant.")]
-    tenant_id_: Annotated[str, _twin("tenantId")] = msgspec.field(name="tenant_id")
+    tenant_id_: Annotated[str, same_as("tenantId")]
     display_name: Annotated[str | None, _DISPLAY_NAME]
-    display_name_: Annotated[str | None, _twin("displayName")] = msgspec.field(name="display_name")
+    display_name_: Annotated[str | None, same_as("displayName")]
     wallet_ids: Annotated[list[str], described("The agents whose wallets belonged to it.")]
-    wallet_ids_: Annotated[list[str], _twin("walletIds")] = msgspec.field(name="wallet_ids")
+    wallet_ids_: Annotated[list[str], same_as("walletIds")]
     chain_families: Annotated[list[ChainFamily], described("The chain families of those.")]
-    chain_families_: Annotated[list[ChainFamily], _twin("chainFamilies")] = msgspec.field(name="chain_families")
+    chain_families_: Annotated[list[ChainFamily], same_as("chainFamilies")]
     metadata: Annotated[dict[str, Any], described("Your own data.")]
     created_at: Annotated[Instant, described("Time of creation.")]
-    created_at_: Annotated[Instant, _twin("createdAt")] = msgspec.field(name="created_at")
+    created_at_: Annotated[Instant, same_as("createdAt")]
     updated_at: Annotated[Instant, described("Time of the last change.")]
-    updated_at_: Annotated[Instant, _twin("updatedAt")] = msgspec.field(name="updated_at")
+    updated_at_: Annotated[Instant, same_as("updatedAt")]
 
 
 class AggregationList(msgspec.Struct, frozen=True):
@@ -420,12 +392,12 @@ class Rollups(msgspec.Struct, frozen=True):
     tokens: Annotated[list[TokenRollup], described("Of each token.")]
 
 
-class AccountBalance(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+class AccountBalance(msgspec.Struct, frozen=True, rename=both_spellings, kw_only=True):
     """The holdings of an account's wallets, as nodes report them; a missing value is null, with a note beside it."""
 
     id: Annotated[str, described("The account.")]
-    account_id: Annotated[str, described(_SAME.format("id"))]
-    account_id_: Annotated[str, described(_SAME.format("id"))] = msgspec.field(name="account_id")
+    account_id: Annotated[str, same_as("id")]
+    account_id_: Annotated[str, same_as("id")]
     wallets: Annotated[list[AccountWallet], described("Its wallets.")]
     capabilities: Annotated[list[str], described("Capabilities of any of its wallets.")]
     capability_metadata: Annotated[AccountCapabilities, described("Capabilities of all its wallets together.")]

@@ -19,7 +19,7 @@ from api.areas.accounts.types import (
     SigningOf,
     WalletCapabilities,
 )
-from custody.chains.families import WALLETS
+from custody.chains.built_in import WALLETS
 from custody.identity.authority import Permission
 from custody.kit import clock
 from custody.protocol.signer.user_wallets import PREFIX

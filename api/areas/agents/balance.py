@@ -11,7 +11,7 @@ from custody.kit.described import described
 from custody.kit.refs import AgentRef
 from custody.kit.shapes import ChainId
 from custody.ports import Ports
-from custody.protocol.signer.refusals import UnknownChain
+from custody.protocol.signer.order_refusals import UnknownChain
 
 
 class ChainQuery(msgspec.Struct, frozen=True, rename="camel"):

@@ -4,14 +4,16 @@ from typing import Annotated
 
 import msgspec
 
-from custody.kit.answers import Answered, Deferred
+from custody.kit.answer_kinds import Deferred
+from custody.kit.answers import Answered
 from custody.kit.callers import AgentCaller, TenantCaller
 from custody.kit.described import described
 from custody.kit.refs import AgentRef
 from custody.policies.kinds import PolicyRule
 from custody.policies.rules import check_size
 from custody.ports import Ports
-from custody.protocol.signer.orders import Vote, VoteGiven
+from custody.protocol.signer.orders import Vote
+from custody.protocol.signer.outcomes import VoteGiven
 from custody.protocol.signer.policies import PoliciesVoted, ReplacePolicies, VotePolicies
 
 
@@ -27,7 +29,7 @@ class PolicyVoteBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A set of rules, and a vote for it."""
 
     policies: Annotated[list[PolicyRule], described("The whole set, each rule with its `id`.")]
-    vote: Annotated[Vote, described("Your vote over this set (docs/votes.md).")]
+    vote: Annotated[Vote, described("Your vote over this set (docs/signers.md).")]
 
 
 class PolicyVotes(msgspec.Struct, frozen=True):

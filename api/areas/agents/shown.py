@@ -14,7 +14,7 @@ from custody.kit.paging import Listed
 from custody.kit.refs import AgentRef
 from custody.ports import Ports
 from custody.protocol.signer.agents import MAX_ADDRESSES, Agent, ClaimedAddresses, HaveKeys
-from custody.protocol.signer.refusals import AgentAbsent, KeyTampered
+from custody.protocol.signer.order_refusals import AgentAbsent, KeyTampered
 
 
 async def get(ports: Ports, ref: AgentRef) -> Agent:
@@ -22,18 +22,19 @@ async def get(ports: Ports, ref: AgentRef) -> Agent:
     agent = await ports.agents_read.get(partial(store.by_id, ports.pool), ref.tenant, ref.agent)
     if agent is None:
         raise AgentAbsent
-    await _check(ports, ref.tenant, [agent])
+    await vouch_for(ports, ref.tenant, [agent])
     return agent
 
 
 async def all_of(ports: Ports, tenant: str, query: AgentQuery) -> Listed[Agent]:
     """A tenant's agents, newest first."""
     found = await store.all_of(ports.pool, tenant, query)
-    await _check(ports, tenant, found.rows)
+    await vouch_for(ports, tenant, found.rows)
     return found
 
 
-async def _check(ports: Ports, tenant: str, agents: Sequence[Agent]) -> None:
+async def vouch_for(ports: Ports, tenant: str, agents: Sequence[Agent]) -> None:
+    """Ask the signer whether it has the keys of the wallets of these agents; KeyTampered if not."""
     claimed = [ClaimedAddresses(one.id, one.wallet_addresses.all) for one in agents]
     await vouch(ports, tenant, without_proof(ports, tenant, claimed))
 

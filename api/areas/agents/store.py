@@ -5,13 +5,13 @@ from typing import Any, Final
 import msgspec
 
 from api.areas.agents.types import AgentQuery
-from custody.chains.families import WALLETS
+from custody.chains.built_in import WALLETS
 from custody.kit import clock
 from custody.kit.db import Pool
-from custody.kit.paging import AROUND, AS_JSON, Listed, bound, fitting, listed
+from custody.kit.paging import AROUND, AS_JSON, Listed, fitting, page_of, reach
 from custody.kit.refs import AgentRef
 from custody.protocol.signer.agents import Agent, PreviousWallet, WalletAddresses
-from custody.protocol.signer.refusals import AgentAbsent
+from custody.protocol.signer.order_refusals import AgentAbsent
 
 # The function gives the rows in their order; the count comes with each. An answer has an address again by itself.
 _PAGE: Final = fitting(
@@ -48,7 +48,7 @@ async def token_standing(pool: Pool, ref: AgentRef) -> tuple[str, int] | None:
 
 async def all_of(pool: Pool, tenant: str, query: AgentQuery) -> Listed[Agent]:
     """A tenant's agents, newest first, in one round trip."""
-    to_count = bound(query.offset, query.limit)
+    to_count = reach(query.offset, query.limit)
     rows = await pool.fetch(
         _PAGE,
         tenant,
@@ -58,7 +58,7 @@ async def all_of(pool: Pool, tenant: str, query: AgentQuery) -> Listed[Agent]:
         to_count.most + 1,
     )
     total = to_count.total(rows[0]["total"])
-    return listed([_agent(tenant, row) for row in rows if row["id"] is not None], total)
+    return page_of([_agent(tenant, row) for row in rows if row["id"] is not None], total)
 
 
 def _addresses(text: str | None) -> WalletAddresses:

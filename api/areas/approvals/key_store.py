@@ -6,7 +6,7 @@ from custody.identity.roles import ADMINS
 from custody.kit import clock
 from custody.kit.callers import SessionCaller
 from custody.kit.db import Pool, tenant_scope
-from custody.kit.paging import Listed, Page, bound, listed
+from custody.kit.paging import Listed, Page, page_of, reach
 from custody.protocol.signer.approver_keys import ApproverKey
 
 _OF = "FROM approver_keys WHERE tenant_id = $1 AND ($2::uuid IS NULL OR user_id = $2)"
@@ -21,9 +21,9 @@ async def all_of(pool: Pool, caller: SessionCaller, page: Page) -> Listed[Approv
     whose = None if caller.role in ADMINS else caller.user
     async with tenant_scope(pool, caller.tenant) as connection:
         rows = await connection.fetch(_PAGE, caller.tenant, whose, page.limit, page.offset)
-        to_count = bound(page.offset, page.limit)
+        to_count = reach(page.offset, page.limit)
         total = to_count.total(await connection.fetchval(to_count.query(_OF), caller.tenant, whose))
-    return listed([_key(row) for row in rows], total)
+    return page_of([_key(row) for row in rows], total)
 
 
 def _key(row: Any) -> ApproverKey:

@@ -15,8 +15,8 @@ from api.areas.audit.filters import BadFilter, Wanted
 from api.areas.audit.search import TooWide, alone
 from api.areas.audit.types import AuditExportQuery
 from custody.audit import leaf, tree
-from custody.audit.lines import LastLine, RawRowLine, RowLine, written
-from custody.kit.answers import Document, file_name
+from custody.audit.lines import LastLine, RawRowLine, RowLine, encode_line
+from custody.kit.answer_kinds import Document, file_name
 from custody.kit.cursors import NEXT_CURSOR
 from custody.kit.db import Connection, Pool, tenant_scope
 from custody.kit.errors import Conflict
@@ -118,7 +118,7 @@ def _proof(ranges: Sequence[tree.Range], known: dict[tree.Range, bytes]) -> list
 
 
 def _text(rows: Sequence[store.Sealed], last: LastLine) -> str:
-    return b"".join([*(written(_line(sealed)) for sealed in rows), written(last)]).decode()
+    return b"".join([*(encode_line(_line(sealed)) for sealed in rows), encode_line(last)]).decode()
 
 
 def _line(sealed: store.Sealed) -> RowLine | RawRowLine:

@@ -8,7 +8,7 @@ import msgspec
 
 from api.areas.audit.types import AuditFilter
 from custody.kit.errors import Invalid
-from custody.kit.instants import first_moment, last_moment
+from custody.kit.search_bounds import first_moment, last_moment
 
 MOST_PATHS = 5
 MOST_SEGMENTS = 5

@@ -10,7 +10,7 @@ from custody.kit import clock, cursors
 from custody.kit.alone import Alone
 from custody.kit.cursors import Place
 from custody.kit.db import Pool, tenant_scope
-from custody.kit.paging import Listed, Page, Total, bound, listed
+from custody.kit.paging import Listed, Page, Total, page_of, reach
 from custody.kit.reading import reading
 from custody.kit.tenant_semaphore import TenantSemaphore
 
@@ -33,7 +33,7 @@ async def page(pool: Pool, share: TenantSemaphore, tenant: str, query: AuditQuer
 
 async def _page(pool: Pool, share: TenantSemaphore, tenant: str, query: AuditQuery) -> AuditPage:
     wanted, walk = filters.parse(query), cursors.walk(tenant, ("audit",), query)
-    place = cursors.begun(walk, query)
+    place = cursors.begin(walk, query)
     before = place.before if place else (query.page - 1) * query.limit
     skipped, below = (0, place.number) if place else (before, None)
     async with reading(pool, share, tenant) as connection:
@@ -42,13 +42,13 @@ async def _page(pool: Pool, share: TenantSemaphore, tenant: str, query: AuditQue
             found = await store.page(connection, tenant, wanted, part)
         except store.TooWide:
             raise TooWide from None
-        counted = await store.count(connection, tenant, wanted, bound(skipped, query.limit).most, below=below)
+        counted = await store.count(connection, tenant, wanted, reach(skipped, query.limit).most, below=below)
     total = counted.rows if place is None or counted.everything else before + counted.rows
     pages = -(-total // query.limit)
     onwards = None
     if found.more and found.rows:
         behind = Place(found.rows[-1].row.seq, before=before + len(found.rows), total=Total(total, not counted.exact))
-        onwards = cursors.written(walk, behind)
+        onwards = cursors.write(walk, behind)
     pagination = Pagination(
         before // query.limit + 1,
         query.limit,
@@ -68,8 +68,8 @@ async def checkpoints(pool: Pool, tenant: str, query: Page) -> Listed[AuditCheck
         if first is None:
             return Listed([], 0)
         rows = await store.checkpoints(connection, tenant, first, query.limit, query.offset)
-        total = await store.count_checkpoints(connection, tenant, first, bound(query.offset, query.limit))
-    return listed([_checkpoint(row) for row in rows], total)
+        total = await store.count_checkpoints(connection, tenant, first, reach(query.offset, query.limit))
+    return page_of([_checkpoint(row) for row in rows], total)
 
 
 def _checkpoint(stored: store.Stored) -> AuditCheckpoint:

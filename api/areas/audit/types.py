@@ -8,7 +8,7 @@ from msgspec import UNSET, Meta, UnsetType
 from custody.kit.cursors import Cursor as PageCursor
 from custody.kit.cursors import NextCursor
 from custody.kit.described import Instant, described
-from custody.kit.instants import Bound
+from custody.kit.search_bounds import Bound
 
 # What is compared with a column: no control characters, for Postgres keeps no NUL in any text.
 _Word = Annotated[str, Meta(min_length=1, max_length=256, pattern=r"^[^\x00-\x1f\x7f]+\Z")]

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import msgspec
 
-from custody.chains.families import FAMILIES
+from custody.chains.built_in import FAMILIES
 from custody.chains.family import Chain
 from custody.chains.table import ChainTable
 from custody.kit.described import described

@@ -32,6 +32,10 @@ _NOT_COUNTING: Final[dict[NotCounting, str]] = {
     "domain_pending": "not verified",
     "no_provider": "no identity provider is enabled",
 }
+_COUNTS_THEN: Final[dict[NotCounting, str]] = {
+    "domain_pending": "Verify the domain: POST /tenants/:id/sso-domains/:domain/verify.",
+    "no_provider": "Enable an identity provider: PUT /tenants/:id/saml-sso or /tenants/:id/oidc-providers.",
+}
 _LOOPBACK: Final = {"localhost", "127.0.0.1", "::1"}
 
 
@@ -60,8 +64,12 @@ def owners(facts: Facts) -> Item:
 
 def second_factors(facts: Facts) -> Item:
     """Check whether everybody who may administer could show a second factor."""
-    without = facts.admins_without_factor
-    found = f"{without} of {facts.owners + facts.admins} owners and admins have no second factor."
+    without, everybody = facts.admins_without_factor, facts.owners + facts.admins
+    found = f"{without} of {everybody} owners and admins {'has' if without == 1 else 'have'} no second factor."
+    if not everybody:
+        found = "There is no owner or admin who could need one."
+    elif not without:
+        found = "Every owner and admin has a second factor."
     cure = "Have each of them enrol one: a passkey, or an authenticator under /auth/mfa/totp."
     return _item("second-factors", "Second factors of owners and admins", "fail" if without else "pass", found, cure)
 
@@ -69,26 +77,28 @@ def second_factors(facts: Facts) -> Item:
 def request_signing_keys(facts: Facts) -> Item:
     """Check whether requests can be signed, with a key that is not old."""
     made = facts.newest_signing_key
-    cure = "Make a new one: POST /tenants/:id/request-signing-keys. The current key keeps working for seven days."
+    cure = "Make one, and sign requests with it (docs/api.md): POST /tenants/:id/request-signing-keys."
     if made is None:
-        return _item("request-signing-keys", "Request-signing keys", "warning", "No key is active.", cure)
+        found = "The tenant has no request-signing key."
+        return _item("request-signing-keys", "Request-signing keys", "warning", found, cure)
     status, age = _age(made, facts, SIGNING_KEY_DAYS)
+    cure = "Make a new one: POST /tenants/:id/request-signing-keys. The current key keeps working for seven days."
     return _item("request-signing-keys", "Request-signing keys", status, f"The active key is {age}.", cure)
 
 
 def hardening(facts: Facts) -> Item:
     """Check whether the deployment insists on times and signatures of requests."""
-    switches = {
-        "SERVICE_REQUIRE_REQUEST_EXPIRY": facts.deployment.require_request_expiry,
-        "SERVICE_REQUIRE_AUTH_SIGNATURE": facts.deployment.require_auth_signature,
+    lacking = {
+        "SERVICE_REQUIRE_REQUEST_EXPIRY=true": "" if facts.deployment.require_request_expiry else "an expiry time",
+        "SERVICE_REQUIRE_AUTH_SIGNATURE=true": "" if facts.deployment.require_auth_signature else "a signature",
     }
-    off = [name for name, on in switches.items() if not on]
+    off = {setting: what for setting, what in lacking.items() if what}
     found = (
-        f"Not demanded: {', '.join(off)}."
+        f"A request that changes something is taken without {' and without '.join(off.values())}."
         if off
-        else "Every request that changes something must have a time and a signature."
+        else "Every request that changes something must have an expiry time and a signature."
     )
-    cure = "Sign requests (docs/request-signature.md), then have the operator set the variables to true."
+    cure = f"Have your programs send both (docs/api.md), then have the operator set {' and '.join(off)}."
     return _item("request-hardening", "Request hardening", "warning" if off else "pass", found, cure)
 
 
@@ -103,10 +113,17 @@ def empty_policy(facts: Facts) -> Item:
 def agents_without_rules(facts: Facts) -> Item:
     """Check whether there are such agents."""
     count = facts.agents_without_hard_rule
-    found = f"{_count(count, 'agent')} without an enabled hard rule."
-    cure = "Give each of them a spending limit or another hard rule: PUT /agents/:agentId/policies."
-    dangerous = count > 0 and facts.deployment.empty_policy == "allow"
-    return _item("agent-rules", "Hard rules of agents", "fail" if dangerous else "pass", found, cure)
+    allows = facts.deployment.empty_policy == "allow"
+    found = "Every agent has an enabled hard rule."
+    if count == 1:
+        found = (
+            f"1 agent has no enabled hard rule, so {'nothing limits what it signs' if allows else 'it signs nothing'}."
+        )
+    elif count:
+        does = "nothing limits what they sign" if allows else "they sign nothing"
+        found = f"{count} agents have no enabled hard rule, so {does}."
+    cure = "Give each of them a hard rule, such as a spending limit: PUT /agents/:agentId/policies or its /template."
+    return _item("agent-rules", "Hard rules of agents", "fail" if count and allows else "pass", found, cure)
 
 
 def app_client_origins(facts: Facts) -> Item:
@@ -118,7 +135,7 @@ def app_client_origins(facts: Facts) -> Item:
         and client.environment == "production"
         and any(url.startswith("http://") for url in (*client.allowed_origins, *client.allowed_redirect_urls))
     )
-    found = f"Production clients with http:// addresses: {', '.join(plain)}." if plain else "All are https."
+    found = f"Production clients with http:// addresses: {', '.join(plain)}." if plain else "All begin with https://."
     cure = "Move addresses of this machine into a client of the environment development."
     return _item("app-client-origins", "Addresses of app clients", "warning" if plain else "pass", found, cure)
 
@@ -128,15 +145,17 @@ def app_secrets(facts: Facts) -> Item:
     cure = "Rotate it: POST /tenants/:id/app-clients/:clientId/secrets. The old secret keeps working for 24 hours."
     made = facts.oldest_app_secret
     if made is None:
-        return _item("app-secrets", "Secrets of app clients", "pass", "There is none.", cure)
+        return _item("app-secrets", "Secrets of app clients", "pass", "No app client has a secret.", cure)
     status, age = _age(made, facts, APP_SECRET_DAYS)
-    return _item("app-secrets", "Secrets of app clients", status, f"The oldest is {age}.", cure)
+    return _item("app-secrets", "Secrets of app clients", status, f"The oldest secret is {age}.", cure)
 
 
 def approvals_expire(facts: Facts) -> Item:
     """Check whether what nobody decides on ends by itself."""
     seconds = facts.judging.auto_expire_seconds
-    found = f"An approval waits for {seconds} seconds." if seconds else "Approvals never expire."
+    found = (
+        f"An approval that nobody decides on expires after {_span(seconds)}." if seconds else "Approvals never expire."
+    )
     cure = "Set approvalConfig.autoExpireSeconds in PUT /tenants/:id/config."
     return _item("approval-expiry", "Expiry of approvals", "pass" if seconds else "warning", found, cure)
 
@@ -155,9 +174,9 @@ def tenant_key(facts: Facts) -> Item:
     cure = "Replace it: POST /tenants/:id/api-keys. The current key keeps working for 24 hours."
     made = facts.oldest_tenant_key
     if made is None:
-        return _item("tenant-key", "Age of the tenant key", "pass", "There is none.", cure)
+        return _item("tenant-key", "Age of the tenant key", "pass", "The tenant has no API key.", cure)
     status, age = _age(made, facts, TENANT_KEY_DAYS)
-    return _item("tenant-key", "Age of the tenant key", status, f"The key is {age}.", cure)
+    return _item("tenant-key", "Age of the tenant key", status, f"The oldest active key is {age}.", cure)
 
 
 def approver_keys(facts: Facts) -> Item:
@@ -169,7 +188,7 @@ def approver_keys(facts: Facts) -> Item:
         if count
         else "No rule approval-quorum names a key of localhost."
     )
-    cure = "Have each approver enrol a key in the console, then name that key in the rule (docs/votes.md)."
+    cure = "Have each approver enrol a key in the console, then name that key in the rule (docs/signers.md)."
     return _item("approver-keys", "Keys of approvers", "warning" if count else "pass", found, cure)
 
 
@@ -180,7 +199,7 @@ def sso_domain_records(facts: Facts) -> Item:
         for one in facts.sso_domains
         if one.missing_since is not None
     ]
-    found = f"The TXT record is missing for: {', '.join(missing)}." if missing else "No record is missing."
+    found = f"The TXT record is missing for: {', '.join(missing)}." if missing else "No e-mail domain lacks its record."
     cure = "Publish `record` of GET /tenants/:id/sso-domains: after seven days the domain is pending."
     return _item("sso-domains", "Records of e-mail domains", "warning" if missing else "pass", found, cure)
 
@@ -188,15 +207,16 @@ def sso_domain_records(facts: Facts) -> Item:
 def forced_sign_on(facts: Facts) -> Item:
     """Check whether sign-on is asked for, and does not count."""
     demanding = [one for one in facts.sso_domains if one.sso_required]
-    idle = [
-        f"{one.domain} ({_NOT_COUNTING[why]})"
+    idle = {
+        one.domain: why
         for one in demanding
         if (why := why_not_counting(required=True, verified=one.verified, provided=facts.signs_on)) is not None
-    ]
-    found = (
-        f"ssoRequired does not count yet for: {', '.join(idle)}." if idle else "ssoRequired counts wherever it is set."
-    )
-    cure = "Verify the domain (POST /tenants/:id/sso-domains/:domain/verify), and enable an identity provider."
+    }
+    found = "Single sign-on is required wherever ssoRequired is set." if demanding else "No domain requires it."
+    if idle:
+        named = ", ".join(f"{domain} ({_NOT_COUNTING[why]})" for domain, why in idle.items())
+        found = f"ssoRequired has no effect yet for: {named}."
+    cure = " ".join(_COUNTS_THEN[why] for why in _COUNTS_THEN if why in idle.values())
     return _item("sso-required", "Forced single sign-on", "warning" if idle else "pass", found, cure)
 
 
@@ -207,7 +227,13 @@ def public_url(facts: Facts) -> Item:
     if parts.scheme != "https":
         status = "warning" if parts.hostname in _LOOPBACK else "fail"
     found = f"The public address begins with {parts.scheme}://."
-    return _item("public-url", "Public address", status, found, "Have the operator set SERVICE_PUBLIC_URL to https.")
+    return _item(
+        "public-url",
+        "Public address",
+        status,
+        found,
+        "Have the operator serve it by https, and set SERVICE_PUBLIC_URL.",
+    )
 
 
 def secret_routes(facts: Facts) -> Item:
@@ -255,6 +281,14 @@ def _age(made: datetime, facts: Facts, most_days: int) -> tuple[Status, str]:
     """Check whether something is too old, and how old it is."""
     age = facts.now - made
     return "warning" if age > timedelta(days=most_days) else "pass", f"{_count(age.days, 'day')} old"
+
+
+def _span(seconds: int) -> str:
+    """Say a time in its largest whole unit."""
+    for noun, length in (("day", 86_400), ("hour", 3600), ("minute", 60)):
+        if seconds % length == 0:
+            return _count(seconds // length, noun)
+    return _count(seconds, "second")
 
 
 def _item(item: str, label: str, status: Status, description: str, cure: str) -> Item:

@@ -20,7 +20,7 @@ def idp_certificates(facts: Facts) -> Item:
     except IdpCertificateInvalid as problem:
         return _item("idp-certificates", label, "fail", problem.message, cure)
     status: Status = "warning" if ends - facts.now < _SOON else "pass"
-    return _item("idp-certificates", label, status, f"The last one ends on {ends:%Y-%m-%d}.", cure)
+    return _item("idp-certificates", label, status, f"The last certificate ends on {ends:%Y-%m-%d}.", cure)
 
 
 def idp_newcomers(facts: Facts) -> Item:
@@ -50,6 +50,8 @@ def idp_keys(facts: Facts) -> Item:
         if late
         else "The keys of each enabled OIDC provider were fetched within a day."
     )
+    if not facts.oidc_keys:
+        found = "No OIDC provider is enabled."
     cure = "See keysProblem in GET /tenants/:id/oidc-providers; the issuer's jwksUri must be reachable."
     return _item("idp-keys", "Keys of OIDC providers", "warning" if late else "pass", found, cure)
 

@@ -15,12 +15,14 @@ from custody.chains.kinds import Kind
 from custody.chains.node_shares import NodeCallsSpent
 from custody.chains.table import ChainTable
 from custody.kit import clock
+from custody.kit.db import Pool
 from custody.kit.described import Id, Instant, described
 from custody.kit.errors import UpstreamFailed
 from custody.kit.refs import AgentRef
 from custody.policies.assets import unit_of
 from custody.policies.kinds import PolicyRule
 from custody.policies.kinds.spending_limit import SpendingLimitRule
+from custody.policies.types import Spend as Spent
 from custody.policies.types import Window
 from custody.ports import Ports
 from custody.transactions.store import number
@@ -80,7 +82,9 @@ class Budget(msgspec.Struct, frozen=True, rename="camel"):
     """A rolling limit and its remainder, from the ledger that enforces it."""
 
     policy_id: Annotated[str, described("The rule that sets the limit.")]
-    window: Annotated[Window, described("The span that the limit counts: rolling 24 hours, or rolling 7 days.")]
+    window: Annotated[
+        Window, described("The span that the limit counts: rolling 24 hours, rolling 7 days, or all time.")
+    ]
     asset: Annotated[str, described("The asset, such as `evm:native` or `evm:8453:0x...`.")]
     limit: Annotated[str, described("The limit in the smallest unit.")]
     spent: Annotated[str, described("Amount spent of it.")]
@@ -121,7 +125,7 @@ async def dashboard(ports: Ports, ref: AgentRef) -> Dashboard:
     """One agent at a glance."""
     agent = await shown.get(ports, ref)
     rules = await policies.all_of(ports.pool, ref)
-    read = await store.read(ports.pool, ref, RECENT)
+    read = await store.read(ports.pool, ref, RECENT, _totals_of(rules))
     card = AgentCard(agent.id, ref.tenant, agent.name, agent.wallet_addresses.of("evm"), agent.created_at)
     balance, note = await _balance(ports, ref.tenant, agent.wallet_addresses.of("evm"))
     return Dashboard(
@@ -134,6 +138,11 @@ async def dashboard(ports: Ports, ref: AgentRef) -> Dashboard:
         [_recent(ref.agent, row, ports.chains) for row in read.recent],
         note,
     )
+
+
+async def budgets(pool: Pool, ref: AgentRef, rules: list[PolicyRule]) -> list[Budget]:
+    """The limits of an agent's rules, and what was spent of each, without anything else of this page."""
+    return _budgets(rules, await store.ledger(pool, ref, _totals_of(rules)))
 
 
 def _limit_shown(rule: PolicyRule) -> PolicyRule:
@@ -182,13 +191,19 @@ def _unit(asset: str, chains: ChainTable, chain_id: int | None) -> tuple[str | N
     return (unit.symbol, unit.decimals) if unit else (None, None)
 
 
-def _budgets(rules: list[PolicyRule], ledger: dict[str, tuple[int, int]]) -> list[Budget]:
-    """The rolling limits of the enabled rules; one without an asset limits the EVM wallet's, which this page shows."""
+def _totals_of(rules: list[PolicyRule]) -> frozenset[str]:
+    """The assets of which some limit counts all that was ever spent."""
+    limiting = [rule.config.terms() for rule in rules if rule.enabled and rule.keeps_limits]
+    return frozenset[str]().union(*(terms.wants().totals for terms in limiting))
+
+
+def _budgets(rules: list[PolicyRule], ledger: dict[str, Spent]) -> list[Budget]:
+    """The limits of the enabled rules; one without an asset limits the EVM wallet's, which this page shows."""
     found = []
     # Only these rules are read: a list of a thousand addresses takes a millisecond.
     for rule in (rule for rule in rules if rule.enabled and rule.keeps_limits):
         for limit in rule.config.terms().limits("evm"):
-            spent = ledger.get(limit.asset, (0, 0))[0 if limit.window == "day" else 1]
+            spent = ledger.get(limit.asset, Spent(0, 0)).within(limit.window)
             left = max(0, limit.most - spent)
             found.append(Budget(rule.id or "", limit.window, limit.asset, str(limit.most), str(spent), str(left)))
     return found

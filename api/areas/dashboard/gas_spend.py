@@ -25,7 +25,7 @@ from api.areas.dashboard.gas_spend_types import (
     WalletExternalIdAbsent,
 )
 from custody.chains import prices
-from custody.chains.families import WALLETS
+from custody.chains.built_in import WALLETS
 from custody.identity.provisioning import BadExternalId, external_id
 from custody.kit import clock
 from custody.kit.shapes import AgentId

@@ -1,4 +1,4 @@
-"""The holdings of an agent on one chain, as far as nodes tell. Decision 0032.
+"""The holdings of an agent on one chain, as far as nodes tell. docs/wallets.md.
 
 Best effort: what no node tells is null with a note beside it, and the rest is answered all the same.
 """
@@ -30,7 +30,7 @@ from api.areas.funds.types import (
     Wallet,
 )
 from custody.chains import prices
-from custody.chains.families import WALLETS
+from custody.chains.built_in import WALLETS
 from custody.chains.family import Chain
 from custody.chains.nodes import nodes_of
 from custody.chains.rpc import Rpc
@@ -38,7 +38,7 @@ from custody.kit.errors import UpstreamFailed
 from custody.kit.refs import AgentRef
 from custody.ports import Ports
 from custody.protocol.signer.agents import Agent
-from custody.protocol.signer.refusals import UnknownChain
+from custody.protocol.signer.order_refusals import UnknownChain
 
 # Of one wallet, whatever its node and its tokens do.
 SECONDS = 15.0

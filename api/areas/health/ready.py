@@ -9,7 +9,7 @@ import msgspec
 from api.areas.health import store
 from custody.database import texts
 from custody.kit import clock
-from custody.kit.answers import NotReady
+from custody.kit.answer_kinds import NotReady
 from custody.kit.callers import Origin
 from custody.kit.deadlines import in_time
 from custody.kit.described import described
@@ -57,6 +57,9 @@ async def ready(ports: Ports) -> Ready | NotReady[Ready]:
         "importSessionStore": {"ok": database, "source": "database"},
         "jobs": await _jobs(ports) if schema else {},
     }
+    if signer is not None and signer.prices is not None:
+        # Without them a limit in dollars asks a person, and everything else goes on.
+        checks["prices"] = {"old": signer.prices.old, "issuedAt": _moment(signer.prices.issued_at)}
     good = all(check.get("ok", True) for name, check in checks.items() if name != "jobs")
     if not good:
         return NotReady(Ready("not_ready", checks), "The service is not ready.", retry_after=1)
@@ -77,6 +80,10 @@ async def _jobs(ports: Ports) -> dict[str, dict[str, str | None]]:
     except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError):
         return {}
     return {name: {"lastSuccessAt": clock.iso(at) if at else None} for name, at in ended.items()}
+
+
+def _moment(seconds: int | None) -> str | None:
+    return None if seconds is None else clock.iso(clock.of_unix(seconds))
 
 
 async def _worker(ports: Ports, name: WorkerName) -> Health | None:

@@ -13,11 +13,14 @@ from custody.notifications.mail import Letter
 _SHOWN: Final = 100
 
 
-def invitation(public_url: str, *, tenant: str, name: str, role: str, token: str, until: str) -> Letter:
+def invitation(  # noqa: PLR0913 - everything that it says
+    public_url: str, *, tenant: str, name: str, role: str, token: str, until: str, by: str | None = None
+) -> Letter:
     """An invitation with the link that accepts it; the token is in the fragment, which no server is sent."""
     link = f"{public_url}/invitation#{token}"
+    who = by or f"The operator of {public_url}"
     said = (
-        f"The operator of {public_url} invites you to join an organisation there.",
+        f"{who} invites you to join an organisation {'there' if by is None else f'at {public_url}'}.",
         f"Organisation: {_quote(name)} ({tenant})",
         f"Your role: {role}",
         f"The invitation works once, until {until}, for this e-mail address.",
@@ -35,9 +38,21 @@ def acceptance(public_url: str, *, tenant: str, name: str, email: str, role: str
         f"Organisation: {_quote(name)} ({tenant})",
         f"Role: {role}",
     )
-    end = "If that should not be, ask the operator to remove the member."
+    end = "If that should not be, an owner or admin can remove the member."
     text = "\n".join((said[0], "", *said[1:], "", end, ""))
     return Letter(f"A new member of your organisation at {_host(public_url)}", text, _page(*said, end=end))
+
+
+def membership(public_url: str, tenant: str, name: str, change: str) -> Letter:
+    """To those who may name people of an organisation, and to whom it is about: a sentence about what was changed."""
+    said = (
+        f"The people of an organisation at {public_url} were changed.",
+        f"Organisation: {_quote(name)} ({tenant})",
+        change,
+    )
+    end = "If that should not be, an owner can take it back; the organisation's log says when and from where it came."
+    text = "\n".join((said[0], "", *said[1:], "", end, ""))
+    return Letter(f"The people of your organisation at {_host(public_url)}", text, _page(*said, end=end))
 
 
 def _page(*said: str, link: str | None = None, end: str) -> str:

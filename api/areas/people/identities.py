@@ -5,7 +5,8 @@ import msgspec
 from api.areas.people.contract_wallets import demand_agreement
 from api.areas.people.identity_types import LinkBody
 from api.areas.people.sign_in import CONTRACT_NEEDED
-from custody.kit.answers import Answered, Created
+from custody.kit.answer_kinds import Created
+from custody.kit.answers import Answered
 from custody.kit.callers import SessionCaller
 from custody.kit.errors import Unauthenticated
 from custody.ports import Ports

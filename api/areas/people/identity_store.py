@@ -9,7 +9,7 @@ from custody.identity.joining import WalletPolicy
 from custody.kit import clock
 from custody.kit.db import Pool, tenant_scope
 from custody.kit.paging import AS_JSON, Listed, Page, cut, fitting
-from custody.protocol.identity.identities import LinkedIdentity, named, provider_of
+from custody.protocol.identity.identities import LinkedIdentity, provider_and_account, provider_of
 
 _JUDGING = "SELECT judging FROM tenant_config WHERE tenant_id = $1"
 _BEYOND_ONE = fitting("SELECT * FROM wallets_beyond_one($1, $2, $3) WITH ORDINALITY", "ordinality", f"2 * {AS_JSON}")
@@ -48,7 +48,7 @@ def _violation(row: Any) -> WalletViolation:
 
 
 def _identity(row: Any) -> LinkedIdentity:
-    provider, account = named(row["kind"], row["subject"])
+    provider, account = provider_and_account(row["kind"], row["subject"])
     return LinkedIdentity(
         id=str(row["id"]),
         provider=provider,

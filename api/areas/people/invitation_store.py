@@ -5,7 +5,7 @@ from typing import Any
 from api.areas.people.invitation_types import InvitationList
 from custody.kit import clock
 from custody.kit.db import Pool, tenant_scope
-from custody.kit.paging import Page, bound
+from custody.kit.paging import Page, reach
 from custody.protocol.identity.invitations import Invitation
 from custody.protocol.refusals import TenantAbsent
 
@@ -21,7 +21,7 @@ async def page(pool: Pool, tenant: str, page: Page) -> InvitationList:
     """A tenant's invitations, the newest first; TenantAbsent if there is no such tenant."""
     async with tenant_scope(pool, tenant) as connection:
         rows = await connection.fetch(_PAGE, tenant, page.limit, page.offset)
-        to_count = bound(page.offset, page.limit)
+        to_count = reach(page.offset, page.limit)
         counted = to_count.query("FROM invitations WHERE tenant_id = $1")
         total = to_count.total(await connection.fetchval(counted, tenant))
         if not total.rows and not await connection.fetchval(_HAS_TENANT, tenant):

@@ -16,7 +16,7 @@ async def invite(
     if body.send_email and ports.mail is None:
         raise EmailNotConfigured
     answered = await ports.workers.ask(PutInvitation(tenant, body.email, body.role, body.expires_in_seconds), caller)
-    return answered.to(lambda made: CreatedInvitation(made.invitation, made.token, _mail(ports, body, made)))
+    return answered.to(lambda made: CreatedInvitation(made.invitation, made.token, mail_invitation(ports, body, made)))
 
 
 async def accept(ports: Ports, caller: SessionCaller, tenant: str, body: AcceptBody) -> Answered[AcceptedInvitation]:
@@ -36,7 +36,11 @@ async def accept(ports: Ports, caller: SessionCaller, tenant: str, body: AcceptB
     return answered.to(lambda answer: answer.accepted)
 
 
-def _mail(ports: Ports, body: NewInvitationBody, made: MadeInvitation) -> bool:
+def mail_invitation(ports: Ports, body: NewInvitationBody, made: MadeInvitation, *, by: str | None = None) -> bool:
+    """Mail an invitation, if that is asked for and can be; tells whether it was.
+
+    `by`: the person who invites; None is the operator.
+    """
     if ports.mail is None or not body.send_email:
         return False
     invitation = made.invitation
@@ -47,6 +51,7 @@ def _mail(ports: Ports, body: NewInvitationBody, made: MadeInvitation) -> bool:
         role=invitation.role,
         token=made.token,
         until=invitation.expires_at,
+        by=by,
     )
     ports.mail.send(invitation.email, letter)
     return True

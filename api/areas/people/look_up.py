@@ -23,7 +23,7 @@ from api.areas.people.user_types import (
     TenantUser,
     TenantUsersQuery,
 )
-from custody.chains.families import FAMILIES
+from custody.chains.built_in import FAMILIES
 from custody.identity.addresses import normalised_email, phone_number
 from custody.identity.provisioning import external_id
 from custody.kit.callers import SessionCaller

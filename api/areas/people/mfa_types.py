@@ -7,8 +7,8 @@ from msgspec import Meta
 
 from custody.identity.addresses import PHONE_PATTERN
 from custody.kit.described import Id, Instant, described
-from custody.kit.shapes import DisplayName, TenantId
-from custody.people.types import CodeText
+from custody.kit.shapes import Digest, DisplayName, TenantId, Uuid
+from custody.people.types import AtAppClient, CodeText
 
 Factor = Literal["totp", "sms", "passkey"]
 # Loose on purpose: what is wrong with a number is said by the signer in a sentence.
@@ -46,6 +46,22 @@ class CredentialBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return "CredentialBody()"
 
 
+class ItemBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """The item that a touch is for."""
+
+    approval_id: Annotated[Uuid, described("The approval.")]
+    digest: Annotated[Digest, described("The `digest` of the item as it was read; the token is good for that order.")]
+
+
+class TouchedItemBody(ItemBody, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """The same item, with the result of the browser's `navigator.credentials.get`, as JSON."""
+
+    credential: Annotated[Credential, described("An `AuthenticationResponseJSON`.")]
+
+    def __repr__(self) -> str:
+        return "TouchedItemBody()"
+
+
 class NewPasskeyBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The result of the browser's `navigator.credentials.create`, as JSON, and a name for the passkey."""
 
@@ -61,6 +77,7 @@ class PasskeySignInBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True,
 
     credential: Annotated[Credential, described("An `AuthenticationResponseJSON`.")]
     tenant_id: Annotated[TenantId | None, described("The tenant to sign in to; without it the person's own.")] = None
+    app_client_id: AtAppClient = None
 
     def __repr__(self) -> str:
         return "PasskeySignInBody()"

@@ -4,7 +4,8 @@ from api.areas.people import user_store
 from api.areas.people.user_types import ConnectBody, ConnectedUser, ExternalIdBody, NewUserBody, PlatformUserAbsent
 from custody.identity.addresses import normalised_email
 from custody.identity.provisioning import external_id, metadata_text
-from custody.kit.answers import Answered, Created
+from custody.kit.answer_kinds import Created
+from custody.kit.answers import Answered
 from custody.kit.callers import PlatformCaller
 from custody.ports import Ports
 from custody.protocol.identity.refusals import ExternalIdNeedsTenant

@@ -29,18 +29,20 @@ class Standing(msgspec.Struct, frozen=True):
     """The present rights of a session: the role of this moment, the tenant's policy, the factors there are.
 
     `mfa_counts_from` is the earliest moment (Unix seconds) at which a factor counts that was shown; None: none does.
+    `item_counts_from` is the same for one that was shown for a single item, of which the session has nothing.
     """
 
     role: Role
     mfa: MfaPolicy
     methods: tuple[str, ...]
     mfa_counts_from: int | None
+    item_counts_from: int
 
 
 async def standing(pool: Pool, claims: SessionClaims) -> Standing | None:
     """The standing of a session in its token's tenant; None when it ended, or its person is no longer a member."""
     row = await pool.fetchrow(
-        "SELECT role, methods, mfa_counts_from, judging FROM session_standing($1, $2, $3, $4)",
+        "SELECT role, methods, mfa_counts_from, item_counts_from, judging FROM session_standing($1, $2, $3, $4)",
         claims.sid,
         claims.sub,
         claims.tid,
@@ -49,7 +51,7 @@ async def standing(pool: Pool, claims: SessionClaims) -> Standing | None:
     if row is None:
         return None
     judging = msgspec.json.decode(row["judging"], type=_Judging) if row["judging"] else _Judging()
-    return Standing(row["role"], judging.mfa, tuple(row["methods"]), row["mfa_counts_from"])
+    return Standing(row["role"], judging.mfa, tuple(row["methods"]), row["mfa_counts_from"], row["item_counts_from"])
 
 
 async def profile(pool: Pool, user: str) -> Profile:

@@ -17,7 +17,7 @@ from api.areas.people.user_types import (
 from custody.kit import clock, cursors
 from custody.kit.cursors import Place
 from custody.kit.db import Pool
-from custody.kit.paging import AS_JSON, Listed, Total, bound, fitting, listed
+from custody.kit.paging import AS_JSON, Listed, Total, fitting, page_of, reach
 
 # Whose list it is of.
 _NO_TENANT = "platform"
@@ -50,7 +50,7 @@ async def get(pool: Pool, user: str) -> PlatformUser | None:
 async def page(pool: Pool, query: UsersQuery) -> Listed[DeploymentUser]:
     """People of all tenants, the newest first. A search looks at so many a page, and at more on the next one."""
     walk = cursors.walk(_NO_TENANT, ("users",), query)
-    place = cursors.begun(walk, query)
+    place = cursors.begin(walk, query)
     behind = (place.at, place.id) if place else (None, None)
     found = await pool.fetch(_PAGE, query.search, query.active, *behind, query.limit, LOOKED_AT)
     rows = [row["person"] for row in found if row["person"]]
@@ -61,21 +61,21 @@ async def page(pool: Pool, query: UsersQuery) -> Listed[DeploymentUser]:
     total = (place or Place(0, total=Total(0, is_estimate=True))).total_at(len(rows), more=last is not None)
     people = [_person(row, DeploymentUser) for row in rows]
     if last is None:
-        return listed(people, total, None)
+        return page_of(people, total, None)
     before = (place.before if place else 0) + len(rows)
-    return listed(people, total, cursors.written(walk, Place(clock.unix_microseconds(at), last, before, total)))
+    return page_of(people, total, cursors.write(walk, Place(clock.unix_microseconds(at), last, before, total)))
 
 
 async def members(pool: Pool, tenant: str, external_id: str | None, limit: int, offset: int) -> Listed[PlatformUser]:
     """Members of a tenant as the operator sees them, the newest first."""
     rows, total = await _members(pool, tenant, external_id, limit, offset)
-    return listed([_person(row["person"], PlatformUser) for row in rows], total)
+    return page_of([_person(row["person"], PlatformUser) for row in rows], total)
 
 
 async def team(pool: Pool, tenant: str, external_id: str | None, limit: int, offset: int) -> Listed[TenantUser]:
     """Members of a tenant as its admins see them, the newest first."""
     rows, total = await _members(pool, tenant, external_id, limit, offset)
-    return listed([_member(tenant, row) for row in rows], total)
+    return page_of([_member(tenant, row) for row in rows], total)
 
 
 async def has_tenant(pool: Pool, tenant: str) -> bool:
@@ -86,7 +86,7 @@ async def has_tenant(pool: Pool, tenant: str) -> bool:
 async def _members(
     pool: Pool, tenant: str, external_id: str | None, limit: int, offset: int
 ) -> tuple[list[Any], Total]:
-    to_count = bound(offset, limit)
+    to_count = reach(offset, limit)
     rows = await pool.fetch(_MEMBERS, tenant, external_id, limit, offset, to_count.most + 1)
     if rows:
         return rows, to_count.total(rows[0]["total"])

@@ -11,6 +11,7 @@ from custody.kit.described import Id, InContract, Instant, described
 from custody.kit.errors import Conflict, Invalid, NotFound
 from custody.kit.paging import Page
 from custody.kit.shapes import DisplayName, ReferenceId, Role, TenantId
+from custody.kit.spellings import both_spellings
 from custody.people.types import EmailText
 from custody.protocol.identity.users import ExternalIdWords, NamedRole
 
@@ -66,22 +67,20 @@ class TwoExternalIds(Invalid):
     """walletExternalId and externalId are two names of one field, and have different values here; send one of them."""
 
 
-class ExternalIdFields(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel", kw_only=True):
+class ExternalIdFields(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename=both_spellings, kw_only=True):
     """An external id by any of its names."""
 
     contract: ClassVar = InContract(same=_SAME)
 
     wallet_external_id: Annotated[ExternalIdWords | None, _EXTERNAL_ID] = None
     external_id: Annotated[ExternalIdWords | None, _EXTERNAL_ID] = None
-    snake_wallet_external_id: Annotated[ExternalIdWords | None, _EXTERNAL_ID] = msgspec.field(
-        default=None, name="wallet_external_id"
-    )
-    snake_external_id: Annotated[ExternalIdWords | None, _EXTERNAL_ID] = msgspec.field(default=None, name="external_id")
+    wallet_external_id_: Annotated[ExternalIdWords | None, _EXTERNAL_ID] = None
+    external_id_: Annotated[ExternalIdWords | None, _EXTERNAL_ID] = None
 
     @property
     def named(self) -> str | None:
         """The one that was sent, or None; TwoExternalIds where they differ."""
-        sent = {self.wallet_external_id, self.external_id, self.snake_wallet_external_id, self.snake_external_id}
+        sent = {self.wallet_external_id, self.external_id, self.wallet_external_id_, self.external_id_}
         found = sent - {None}
         if len(found) > 1:
             raise TwoExternalIds(fields=["walletExternalId", "externalId"])

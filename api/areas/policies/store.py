@@ -1,6 +1,6 @@
 """Queries of policy rules. Only the signer writes them; what is read here is for showing, never for judging."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 
@@ -9,7 +9,7 @@ from custody.kit.described import described
 from custody.kit.errors import NotFound, Unavailable
 from custody.kit.refs import AgentRef
 from custody.policies.kinds import PolicyRule
-from custody.policies.rules import stored
+from custody.policies.rules import load_rule
 from custody.policies.sources import split_type
 from custody.policies.types import InvalidPolicy
 
@@ -53,13 +53,14 @@ async def all_of(pool: Pool, ref: AgentRef) -> list[PolicyRule]:
         )
     if not rows:
         raise AgentAbsent
-    return [_to_public(row) for row in rows if row["id"] is not None]
+    return [to_public(*row) for row in rows if row["id"] is not None]
 
 
-def _to_public(row: Any) -> PolicyRule:
-    kind, by_agent = split_type(row["type"])
+def to_public(rule_id: str, stored: str, enabled: bool, config: str) -> PolicyRule:
+    """A rule from its row; PolicyUnreadable for one that nobody can read."""
+    kind, by_agent = split_type(stored)
     try:
-        rule = stored(row["id"], kind, row["enabled"], row["config"])
+        rule = load_rule(rule_id, kind, enabled, config)
     except InvalidPolicy:
         raise PolicyUnreadable from None
     return msgspec.structs.replace(rule, source="agent") if by_agent else rule

@@ -23,7 +23,7 @@ async def explain(ports: Ports, caller: TenantCaller, body: ExplainBody) -> Expl
 
 def _target(url: str) -> Target:
     try:
-        return parse_url(url)
+        return parse_url(url, addresses=True)
     except MalformedTarget as problem:
         raise _of_url(problem) from None
 

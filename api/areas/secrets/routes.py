@@ -26,9 +26,13 @@ _HARMLESS = RouteFields(host_pattern="localhost", inject_as="query", inject_key=
 async def create(ports: Ports, caller: TenantCaller, body: NewCredentialRouteBody) -> Answered[CredentialRoute]:
     """Make a route for a secret of the tenant. Checked here for an early answer; the signer's check is what counts."""
     fields = rules.check(
-        _fields(body), allow_broad=ports.allow_broad_routes, allow_cookies=ports.allow_cookie_injection
+        _fields(body),
+        allow_broad=ports.allow_broad_routes,
+        allow_cookies=ports.allow_cookie_injection,
+        allow_addresses=True,
     )
     rules.check_secret(fields, body.secret_id)
+    rules.check_price(fields)
     return await ports.workers.ask(CreateCredentialRoute(body.secret_id, fields), caller)
 
 
@@ -56,6 +60,9 @@ def _fields(body: NewCredentialRouteBody) -> RouteFields:
         keep_authorization=body.keep_authorization,
         exchange=body.exchange,
         ranges=body.ranges,
+        cost_micro_usd=body.cost_micro_usd,
+        max_micro_usd=body.max_micro_usd,
+        usage=body.usage,
     )
 
 
@@ -67,7 +74,8 @@ def _changes(body: CredentialRouteChangeBody) -> dict[str, Any]:
     given = {name: value for name in _NAMES if (value := getattr(body, name)) is not UNSET}
     if "inject_as" in given:
         given["inject_as"] = _way(given["inject_as"])
-    checked = rules.check(msgspec.structs.replace(_HARMLESS, **given), allow_broad=True, allow_cookies=True)
+    whole = msgspec.structs.replace(_HARMLESS, **given)
+    checked = rules.check(whole, allow_broad=True, allow_cookies=True, allow_addresses=True)
     return {_NAMES[name]: msgspec.to_builtins(getattr(checked, name)) for name in given}
 
 
@@ -76,6 +84,6 @@ def _way(text: str) -> InjectAs:
         way: InjectAs = msgspec.convert(text, InjectAs)
     except msgspec.ValidationError:
         raise rules.InvalidRoute(
-            "injectAs: It must be header, basic, query, body, json, text or none.", fields=["injectAs"]
+            "injectAs: It must be header, basic, query, body, json, text, awsSigV4 or none.", fields=["injectAs"]
         ) from None
     return way

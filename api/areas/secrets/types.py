@@ -5,6 +5,8 @@ from typing import Annotated, Any, Literal, get_args
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from custody.credentials.payment_routes import MaxPerCall, PayTo, Schemes
+from custody.credentials.prices import MicroUsd, TokenPrices
 from custody.credentials.token_exchange import TokenExchange
 from custody.credentials.types import VALUE, AlsoInjected, InjectAs, Priority, RouteAgents
 from custody.kit.described import Id, described
@@ -38,7 +40,7 @@ InjectKey = Annotated[
         max_length=128,
         description="The name of the header, query parameter or top-level body field; for `json` a place such as "
         "`/auth/token`, where a step `*` is each item of an array; for `text` the placeholder that the value replaces; "
-        "for `none` nothing.",
+        "for `awsSigV4` region and service, such as `us-east-1/s3`; for `none` nothing.",
     ),
 ]
 InjectFormat = Annotated[
@@ -53,7 +55,17 @@ _AGENTS = "The agents that the route is for; none named: all of the tenant."
 _ALSO = "Further secrets that go into the same request."
 _EXCHANGE = "The way to an access token that is injected in place of the secret; null: the secret itself."
 _KEPT = "True if the agent's own `Authorization`, which is not its token, goes out beside what is injected."
+_COST = "Charge for each call, from the agent's budget `usd`; 0: the call is free."
+_MOST = "Charge for a metered call before it leaves; what the answer's `usage` leaves of it comes back."
+_UNIT = "millionths of a dollar"
+_USAGE = "Prices of a metered call's tokens, and the place of their counts in an answer."
 _RANGES = "True if a request may ask for a part of an answer (`Range`); otherwise the proxy refuses it."
+_PRICE = (
+    "The most that one call may cost, by whole asset name, in the asset's smallest unit. Other assets are not paid in."
+)
+_PAYEES = "The addresses that may be paid."
+_SCHEMES = "The schemes of x402 that it pays by; of `upto` the most counts."
+_UNKNOWN = "True if an address may be paid that neither `payTo` nor a rule of the agent names."
 Verdict = Literal["matched", "no_route", "agent_frozen", "tenant_frozen", "secret_deleted", "secret_expired"]
 
 
@@ -115,6 +127,9 @@ class NewCredentialRouteBody(msgspec.Struct, frozen=True, forbid_unknown_fields=
     keep_authorization: Annotated[bool, described(_KEPT)] = False
     exchange: Annotated[TokenExchange | None, described(_EXCHANGE)] = None
     ranges: Annotated[bool, described(_RANGES)] = False
+    cost_micro_usd: Annotated[MicroUsd, described(_COST, unit=_UNIT)] = 0
+    max_micro_usd: Annotated[MicroUsd, described(_MOST, unit=_UNIT)] = 0
+    usage: Annotated[TokenPrices | None, described(_USAGE)] = None
 
 
 class CredentialRouteChangeBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel", kw_only=True):
@@ -133,10 +148,43 @@ class CredentialRouteChangeBody(msgspec.Struct, frozen=True, forbid_unknown_fiel
     keep_authorization: Annotated[bool | UnsetType, described(_KEPT)] = UNSET
     exchange: Annotated[TokenExchange | UnsetType | None, described(_EXCHANGE)] = UNSET
     ranges: Annotated[bool | UnsetType, described(_RANGES)] = UNSET
+    cost_micro_usd: Annotated[MicroUsd | UnsetType, described(_COST, unit=_UNIT)] = UNSET
+    max_micro_usd: Annotated[MicroUsd | UnsetType, described(_MOST, unit=_UNIT)] = UNSET
+    usage: Annotated[TokenPrices | UnsetType | None, described(_USAGE)] = UNSET
     # Known only so that it is refused with a reason.
     secret_id: Annotated[
         Any, Meta(extra_json_schema={"not": {}}), described("Refused: the secret of a route cannot change.")
     ] = UNSET
+
+
+class NewPaymentRouteBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel", kw_only=True):
+    """Requests whose price the proxy may pay (402, x402); if several routes match, the highest priority wins."""
+
+    host_pattern: HostPattern
+    path_pattern: PathPattern = "/*"
+    method: Method = "*"
+    priority: Annotated[Priority, described("Of several routes that match, the highest wins.")] = 0
+    enabled: Annotated[bool, described("True if the route is used.")] = True
+    agents: Annotated[RouteAgents, described(_AGENTS)] = ()
+    max_per_call: Annotated[MaxPerCall, described(_PRICE)]
+    pay_to: Annotated[PayTo, described(_PAYEES)] = ()
+    schemes: Annotated[Schemes, described(_SCHEMES)] = ("exact",)
+    allow_unknown_pay_to: Annotated[bool, described(_UNKNOWN)] = False
+
+
+class PaymentRouteChangeBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel", kw_only=True):
+    """The fields to change; omitted fields stay as they are."""
+
+    host_pattern: HostPattern | UnsetType = UNSET
+    path_pattern: PathPattern | UnsetType = UNSET
+    method: Method | UnsetType = UNSET
+    priority: Annotated[Priority | UnsetType, described("Of several routes that match, the highest wins.")] = UNSET
+    enabled: Annotated[bool | UnsetType, described("True if the route is used.")] = UNSET
+    agents: Annotated[RouteAgents | UnsetType, described(_AGENTS)] = UNSET
+    max_per_call: Annotated[MaxPerCall | UnsetType, described(_PRICE)] = UNSET
+    pay_to: Annotated[PayTo | UnsetType, described(_PAYEES)] = UNSET
+    schemes: Annotated[Schemes | UnsetType, described(_SCHEMES)] = UNSET
+    allow_unknown_pay_to: Annotated[bool | UnsetType, described(_UNKNOWN)] = UNSET
 
 
 class ExplainBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
@@ -164,3 +212,17 @@ class Explanation(msgspec.Struct, frozen=True):
     matched: Annotated[CredentialRoute | None, described("The route that would be used, or null.")]
     reason: Annotated[Verdict, described("Verdict: the proxy would forward the request, or the reason why not.")]
     considered: Annotated[list[Considered], described("The routes in the order in which they are tried.")]
+
+
+class CallableApi(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    """An API that an agent may call through the proxy, which puts in what the API wants; the agent needs no key."""
+
+    host_pattern: Annotated[str, described("The hosts; a `*` as in routes, and a port as `host:port`, else 443.")]
+    path_pattern: Annotated[str, described("The paths; a final `/*` matches any rest.")]
+    method: Annotated[str, described("The HTTP method, or `*` for all.")]
+    enabled: Annotated[bool, described("False while the agent or its tenant is frozen: the proxy lets nothing out.")]
+    cost_micro_usd: Annotated[MicroUsd, described(_COST, unit=_UNIT)]
+    max_micro_usd: Annotated[
+        MicroUsd, described("Of a metered API: what a call counts at most; the rest comes back.", unit=_UNIT)
+    ]
+    pays: Annotated[bool, described("True if a payment route is for the same hosts: what they demand may be paid.")]

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from custody.kit.answers import Page
+from custody.kit.answer_kinds import Page
 from custody.protocol.identity.sign_on import Check, Tried
 
 _MARKS = {True: ("yes", "passed"), False: ("no", "failed"), None: ("-", "not reached")}

@@ -10,7 +10,8 @@ from custody.identity.saml_certificates import IdpCertificateInvalid, read_certi
 from custody.identity.saml_config import SamlConfig
 from custody.identity.saml_request import acs_url, entity_id
 from custody.kit import clock
-from custody.kit.answers import Answered, Cookie, Document, Page, Redirect
+from custody.kit.answer_kinds import Cookie, Document, Page, Redirect
+from custody.kit.answers import Answered
 from custody.kit.callers import Origin, SessionCaller
 from custody.ports import Ports
 from custody.protocol.identity.sign_on import BeginSignIn, FinishSaml, PutSaml, SavedSaml
@@ -49,9 +50,12 @@ async def came_back(ports: Ports, origin: Origin, tenant: str, cookies: SamlCook
 
 
 async def metadata(ports: Ports, tenant: str) -> Document:
-    """Describe this service for a tenant's identity provider; of any tenant, for it tells nothing of one."""
+    """Describe this service for a tenant's identity provider; of any tenant, and of one only its key for encryption."""
     public_url = ports.deployment.public_url
-    text = service_provider(entity_id(public_url, tenant), acs_url(public_url, tenant))
+    keys = await store.saml_keys(ports.pool, tenant)
+    text = service_provider(
+        entity_id(public_url, tenant), acs_url(public_url, tenant), keys[0].certificate if keys else None
+    )
     return Document(text, METADATA, name="custody-metadata.xml")
 
 
@@ -63,6 +67,7 @@ async def read(ports: Ports, tenant: str) -> SamlSso:
         **(msgspec.structs.asdict(config) if config else {}),
         updated_at=clock.iso_or_none(stored.updated_at) if stored else None,
         certificates=_certificates(config) if config else [],
+        encryption_keys=await store.saml_keys(ports.pool, tenant),
         service_provider=_service_provider(ports.deployment.public_url, tenant),
         last_test=await store.last_test(ports.pool, tenant, "saml"),
     )
@@ -77,6 +82,7 @@ async def put(ports: Ports, caller: SessionCaller, config: SamlConfig) -> Answer
         **msgspec.structs.asdict(stored),
         updated_at=saved.updated_at,
         certificates=_certificates(stored),
+        encryption_keys=await store.saml_keys(ports.pool, caller.tenant),
         service_provider=_service_provider(ports.deployment.public_url, caller.tenant),
         last_test=None,
     )

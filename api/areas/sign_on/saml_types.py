@@ -7,7 +7,7 @@ from msgspec import Meta
 
 from custody.identity.saml_groups import GroupMapping
 from custody.kit.described import Instant, described
-from custody.protocol.identity.sign_on import SAML_MOST
+from custody.protocol.identity.sign_on import SAML_MOST, FormerDays, SamlKey
 from custody.sign_on.try_types import LastTest
 
 
@@ -34,6 +34,7 @@ class SamlSso(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     idp_entity_id: Annotated[str | None, described("The entity id of the identity provider.")] = None
     idp_sso_url: Annotated[str | None, described("Sign-in endpoint of the identity provider.")] = None
     idp_cert_pems: Annotated[tuple[str, ...], described("Certificates that it signs with, each as PEM.")] = ()
+    want_assertions_encrypted: Annotated[bool, described("True to refuse an assertion that is not encrypted.")] = False
     email_attribute: Annotated[str | None, described("The attribute with the e-mail address.")] = None
     groups_attribute: Annotated[str | None, described("The attribute with the person's groups.")] = None
     group_role_mappings: Annotated[tuple[GroupMapping, ...], described("Roles by group.")] = ()
@@ -42,8 +43,15 @@ class SamlSso(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     ] = False
     updated_at: Annotated[Instant | None, described("Time of saving; null: nothing is saved.")]
     certificates: Annotated[list[IdpCertificate], described("Its certificates, as they are read.")]
+    encryption_keys: Annotated[list[SamlKey], described("Keys that open assertions; the first is in the metadata.")]
     service_provider: Annotated[ServiceProvider, described("Values to copy into the identity provider.")]
     last_test: Annotated[LastTest | None, described("Result of the last test.")]
+
+
+class SamlKeyBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """The end of the keys before the new one."""
+
+    former_days: FormerDays = 30
 
 
 class AcsForm(

@@ -25,7 +25,7 @@ from api.areas.sign_on.types import (
     TwoTenants,
 )
 from custody.kit import tokens
-from custody.kit.answers import Cookie, Page, Redirect
+from custody.kit.answer_kinds import Cookie, Page, Redirect
 from custody.kit.callers import Origin
 from custody.kit.errors import Unavailable
 from custody.kit.oauth_endpoints import OAuthName

@@ -72,7 +72,7 @@ async def ask(ports: Ports, kind: SignOnKind, name: str, tenant: str | None, ope
     if answer.status in (400, 401, 403):
         return Said(problem="token_endpoint_refused")
     try:
-        tokens = _decoded(answer, _Tokens)
+        tokens = _decode(answer, _Tokens)
     except msgspec.MsgspecError:
         return Said(problem="token_endpoint_failed")
     if tokens.token_type.lower() != "bearer":
@@ -142,7 +142,7 @@ async def _get(ports: Ports, url: str, access_token: str, asked_for: str, most_b
 
 async def _profile(ports: Ports, url: str, access_token: str, asked_for: str) -> Said:
     try:
-        profile = _decoded(await _get(ports, url, access_token, asked_for, MOST_BYTES), _Profile)
+        profile = _decode(await _get(ports, url, access_token, asked_for, MOST_BYTES), _Profile)
     except (NoAnswer, msgspec.MsgspecError):
         return Said(problem="profile_failed")
     if profile.errors or len(profile.data.id) > 32:
@@ -150,7 +150,7 @@ async def _profile(ports: Ports, url: str, access_token: str, asked_for: str) ->
     return Said(profile=profile.data.id)
 
 
-def _decoded[T](answer: Fetched, kind: type[T]) -> T:
+def _decode[T](answer: Fetched, kind: type[T]) -> T:
     """The JSON of a success; MsgspecError for anything else."""
     if answer.status != 200:
         raise msgspec.DecodeError("not a success")

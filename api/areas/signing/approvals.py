@@ -21,14 +21,16 @@ from custody.approvals.types import (
     VotesTaken,
     VoteTaken,
 )
-from custody.chains.orders import stored
-from custody.kit.answers import Answered, Declined, Deferred, Throttled
+from custody.chains.orders import load_order
+from custody.kit.answer_kinds import Declined, Deferred, Throttled
+from custody.kit.answers import Answered
 from custody.kit.callers import TenantCaller
 from custody.kit.errors import UpstreamFailed
 from custody.kit.refs import AgentRef
 from custody.kit.tasks import run_to_completion
 from custody.ports import Ports
-from custody.protocol.signer.orders import Approve, Deny, NeedsPreparation, Refused, Signed, Voted
+from custody.protocol.signer.orders import Approve, Deny
+from custody.protocol.signer.outcomes import NeedsPreparation, Refused, Signed, Voted
 from custody.protocol.signer.refusals import ApprovalAbsent
 
 type NotApproved = Deferred[VoteTaken] | Declined[ApprovalRefused] | Throttled[PolicyRateLimited]
@@ -98,7 +100,7 @@ async def _prepare(ports: Ports, asked_for: store.Asked) -> Preparation:
     async def sender(family: str) -> str:
         return (await agents.get(ports.pool, asked_for.agent)).wallet_addresses.of(family)
 
-    order = stored(asked_for.kind, asked_for.order_text)
+    order = load_order(asked_for.kind, asked_for.order_text)
     return await prepare(ports, asked_for.agent.tenant, order, sender)
 
 

@@ -8,7 +8,8 @@ import msgspec
 from api.areas.agents import shown
 from api.areas.signing.prepare import Preparation, RpcUnavailable, prepare
 from api.areas.signing.request import send_if_asked
-from custody.chains.orders import CallsOrder, EvmOrder, TransferOrder
+from custody.chains.evm.action_orders import CallsOrder, TransferOrder
+from custody.chains.evm.orders import EvmOrder
 from custody.intents import payloads, store
 from custody.intents.payloads import BadPayload, Payload
 from custody.intents.types import (
@@ -26,7 +27,8 @@ from custody.intents.types import (
     VotesMissing,
 )
 from custody.kit import clock, ids, stages
-from custody.kit.answers import Answered, Declined, Throttled
+from custody.kit.answer_kinds import Declined, Throttled
+from custody.kit.answers import Answered
 from custody.kit.callers import SessionCaller, TenantCaller
 from custody.kit.errors import CustodyError, Invalid, UpstreamFailed
 from custody.kit.refs import AgentRef
@@ -46,7 +48,7 @@ from custody.protocol.signer.intents import (
     IntentExecuted,
     IntentStays,
 )
-from custody.protocol.signer.refusals import AgentAbsent
+from custody.protocol.signer.order_refusals import AgentAbsent
 
 type Executed = Intent | Throttled[Throttling] | Declined[VotesMissing]
 # What a node says is kept with the intent.
@@ -143,7 +145,7 @@ async def _carry_out(ports: Ports, caller: SessionCaller, intent: Intent) -> Ans
         # Before the signer begins with it: an intent that was begun ends.
         (await ports.node_shares.of(ports.pool, caller.tenant)).spend_look(1)
     preparation = await _prepare(ports, caller.tenant, intent)
-    with stages.timed("signer"):
+    with stages.time_stage("signer"):
         answered = await ports.workers.ask(ExecuteIntent(intent.id, preparation.prepared), caller)
     match answered.answer:
         case IntentExecuted() as executed:

@@ -4,21 +4,17 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from custody.chains import families
+from custody.chains.bitcoin.orders import PsbtOrder
 from custody.chains.evm import calls, transfers
 from custody.chains.evm import rpc as evm
+from custody.chains.evm.action_orders import CallsOrder, TransferOrder
+from custody.chains.evm.orders import EvmOrder
+from custody.chains.evm.typed_order import TypedDataOrder
+from custody.chains.message_orders import MessageOrder
 from custody.chains.node_shares import NodeCallsSpent
 from custody.chains.nodes import nodes_of
-from custody.chains.orders import (
-    Asked,
-    CallsOrder,
-    EvmOrder,
-    MessageOrder,
-    Prepared,
-    PsbtOrder,
-    TransferOrder,
-    TypedDataOrder,
-    kind_of,
-)
+from custody.chains.orders import Asked, Prepared, kind_of
+from custody.chains.payment_orders import EvmPaymentOrder
 from custody.chains.rpc import NotExecutable
 from custody.kit import stages
 from custody.kit.errors import CustodyError, UpstreamFailed
@@ -45,10 +41,10 @@ async def prepare(ports: Ports, tenant: str, order: Asked, sender: Callable[[str
     if isinstance(order, CallsOrder):
         batch = calls.transactions(order)
         order = batch[0]
-    if isinstance(order, TypedDataOrder | PsbtOrder | MessageOrder):
+    if isinstance(order, TypedDataOrder | PsbtOrder | MessageOrder | EvmPaymentOrder):
         # It goes to no node.
         return Preparation()
-    with stages.timed("prepare"):
+    with stages.time_stage("prepare"):
         chain = ports.chains.active if order.chain_id is None else ports.chains.find(order.chain_id)
         if chain is None or chain.family != families.of_kind(kind_of(order)).name or not chain.rpc_urls:
             return Preparation(problem=RpcUnavailable())

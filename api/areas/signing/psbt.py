@@ -8,14 +8,16 @@ import msgspec
 from api.areas.signing.prepare import Preparation
 from api.areas.signing.request import Asker, ask_signer
 from api.areas.signing.types import Decided
-from custody.chains.orders import PsbtOrder, PsbtQuestion
+from custody.chains.bitcoin.orders import PsbtOrder
+from custody.chains.orders import PsbtQuestion
 from custody.kit import ids
 from custody.kit.answers import Answered
 from custody.kit.described import Id, described
 from custody.kit.refs import AgentRef
 from custody.kit.tasks import run_to_completion
 from custody.ports import Ports
-from custody.protocol.signer.orders import Signed, SignOrder
+from custody.protocol.signer.orders import SignOrder
+from custody.protocol.signer.outcomes import Signed
 
 
 class PsbtSigned(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):

@@ -4,13 +4,12 @@ from typing import Annotated
 
 import msgspec
 
+from custody.chains.message_orders import EvmMessageOrder, SolanaMessageOrder
 from custody.chains.orders import (
-    EvmMessageOrder,
     EvmMessageQuestion,
     EvmQuestion,
     PsbtQuestion,
     Question,
-    SolanaMessageOrder,
     SolanaMessageQuestion,
     SolanaQuestion,
     TransferQuestion,

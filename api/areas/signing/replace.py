@@ -3,9 +3,10 @@
 from api.areas.agents import store as agents
 from api.areas.signing.answers import EvmSigned
 from api.areas.signing.prepare import Preparation, prepare
-from api.areas.signing.request import Asker, ask_signer, decided
+from api.areas.signing.request import Asker, ask_signer, shape_decision
 from api.areas.signing.types import Decided
-from custody.chains.orders import EvmOrder, ReplacementFees
+from custody.chains.evm.action_orders import ReplacementFees
+from custody.chains.evm.orders import EvmOrder
 from custody.kit import ids
 from custody.kit.answers import Answered
 from custody.kit.refs import AgentRef
@@ -25,7 +26,9 @@ async def replace(
     message = ReplaceEvm(
         ref.agent, ids.new_uuid(), tx_id, fees.max_fee_per_gas, fees.max_priority_fee_per_gas, preparation.prepared
     )
-    return decided(await run_to_completion(ask_signer(ports, caller, ref, message, preparation), "replace"), EvmSigned)
+    return shape_decision(
+        await run_to_completion(ask_signer(ports, caller, ref, message, preparation), "replace"), EvmSigned
+    )
 
 
 async def _prepare(ports: Ports, ref: AgentRef, stuck: Transaction, fees: ReplacementFees) -> Preparation:

@@ -4,8 +4,9 @@ Once the signer was asked, the caller hanging up changes nothing: the use case r
 """
 
 from api.areas.agents import shown
+from api.areas.signing.external_checks import Asking, ask_signer_and_services
 from api.areas.signing.prepare import Preparation, prepare
-from api.areas.signing.types import Decided, Undecided, pending, refusal, released
+from api.areas.signing.types import Decided, Undecided, pending, refusal, refusal_of_ended, signed_answer
 from custody.chains.orders import Asked, Question
 from custody.kit import ids, stages
 from custody.kit.answers import Answered
@@ -14,15 +15,9 @@ from custody.kit.errors import UpstreamFailed
 from custody.kit.refs import AgentRef
 from custody.kit.tasks import run_to_completion
 from custody.ports import Ports
-from custody.protocol.signer.orders import (
-    NeedsPreparation,
-    Queued,
-    Refused,
-    ReplaceEvm,
-    Signed,
-    SignOrder,
-)
-from custody.protocol.signer.refusals import AgentAbsent
+from custody.protocol.signer.order_refusals import AgentAbsent
+from custody.protocol.signer.orders import SignOrder
+from custody.protocol.signer.outcomes import NeedsPreparation, Queued, Refused, Signed
 from custody.signing import broadcast
 from custody.transactions import store as transactions
 
@@ -36,7 +31,7 @@ async def sign[T](
     """Sign an order, and broadcast it if asked; what was signed is answered in the shape of its kind."""
     preparation = await prepare_order(ports, ref, question.request)
     message = SignOrder(ref.agent, ids.new_uuid(), question, preparation.prepared)
-    return decided(await run_to_completion(ask_signer(ports, caller, ref, message, preparation), "sign"), shape)
+    return shape_decision(await run_to_completion(ask_signer(ports, caller, ref, message, preparation), "sign"), shape)
 
 
 async def prepare_order(ports: Ports, ref: AgentRef, order: Asked) -> Preparation:
@@ -54,17 +49,16 @@ async def prepare_order(ports: Ports, ref: AgentRef, order: Asked) -> Preparatio
 
 
 async def ask_signer(
-    ports: Ports, caller: Asker, ref: AgentRef, message: SignOrder | ReplaceEvm, preparation: Preparation
+    ports: Ports, caller: Asker, ref: AgentRef, message: Asking, preparation: Preparation
 ) -> Answered[Signed | Undecided]:
     """Have an order judged and signed, and broadcast what was."""
-    with stages.timed("signer"):
-        answered = await ports.workers.ask(message, caller)
+    answered = await ask_signer_and_services(ports, caller, ref, message)
     match answered.answer:
         case Signed() as signed:
             await send_if_asked(ports, ref, signed, replayed=answered.replayed)
             return Answered(signed, answered.replayed)
         case Queued() as outcome:
-            return Answered(pending(outcome), answered.replayed)
+            return Answered(await _waiting(ports, ref, outcome, replayed=answered.replayed), answered.replayed)
         case Refused() as outcome:
             return Answered(refusal(outcome), answered.replayed)
         case NeedsPreparation():
@@ -73,10 +67,19 @@ async def ask_signer(
             raise TypeError(f"the signer answered an order with {type(other).__name__}")
 
 
-def decided[T](answered: Answered[Signed | Undecided], shape: type[T]) -> Answered[Decided[T]]:
+async def _waiting(ports: Ports, ref: AgentRef, outcome: Queued, *, replayed: bool) -> Undecided:
+    """The answer for an order that was queued; an earlier one may have ended since. (One that is signed says so.)"""
+    if replayed:
+        found = await transactions.get(ports.pool, ref, outcome.tx_id)
+        if found.status == "rejected":
+            return refusal_of_ended(outcome, found.status_detail)
+    return pending(outcome)
+
+
+def shape_decision[T](answered: Answered[Signed | Undecided], shape: type[T]) -> Answered[Decided[T]]:
     """The same with what was signed in the shape of its kind."""
     outcome = answered.answer
-    return Answered(released(outcome, shape) if isinstance(outcome, Signed) else outcome, answered.replayed)
+    return Answered(signed_answer(outcome, shape) if isinstance(outcome, Signed) else outcome, answered.replayed)
 
 
 async def send_if_asked(ports: Ports, ref: AgentRef, signed: Signed, *, replayed: bool) -> None:
@@ -85,5 +88,5 @@ async def send_if_asked(ports: Ports, ref: AgentRef, signed: Signed, *, replayed
         return
     if replayed and (await transactions.get(ports.pool, ref, signed.tx_id)).status != "signed":
         return
-    with stages.timed("broadcast"):
+    with stages.time_stage("broadcast"):
         await broadcast.send(ports, ref.tenant, ports.chains.find(signed.chain_id or 0), signed, again=replayed)

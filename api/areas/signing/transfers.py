@@ -9,21 +9,26 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from api.areas.signing.external_checks import ask_signer_and_services
 from api.areas.signing.prepare import Preparation
 from api.areas.signing.request import prepare_order, send_if_asked
+from api.areas.signing.types import code_of, why_ended
 from api.areas.transactions import action_store
 from api.areas.transactions.actions import Found, TransferAction
-from custody.chains.orders import TransferOrder, TransferQuestion
-from custody.kit import ids, stages
-from custody.kit.answers import Answered, Declined, Deferred, Metered, Throttled
+from custody.chains.evm.action_orders import TransferOrder
+from custody.chains.orders import TransferQuestion
+from custody.kit import ids
+from custody.kit.answer_kinds import Declined, Deferred, Metered, Throttled
+from custody.kit.answers import Answered
 from custody.kit.callers import AgentCaller, SessionCaller
-from custody.kit.described import Id, described
+from custody.kit.described import Id, Instant, described
 from custody.kit.errors import UpstreamFailed
 from custody.kit.refs import AgentRef
 from custody.kit.tasks import run_to_completion
 from custody.policies.types import Result
 from custody.ports import Ports
-from custody.protocol.signer.orders import NeedsPreparation, Queued, Refused, Signed, SignOrder, Voted
+from custody.protocol.signer.orders import SignOrder
+from custody.protocol.signer.outcomes import NeedsPreparation, Queued, Refused, Signed, Voted
 
 _CODE = "The word for programs; it never changes."
 
@@ -34,13 +39,19 @@ class PendingTransfer(TransferAction, frozen=True, rename="camel", kw_only=True)
     approval_id: Annotated[Id, described("Id of the approval; see `/approvals`.")]
     results: Annotated[list[Result], described("The same as `policyResults`, as on the other signing routes.")]
     code: Annotated[Literal["approval_required"], Meta(description=_CODE)] = "approval_required"
+    release_at: Annotated[
+        Instant | None,
+        described("Time at which it is signed by itself unless somebody decides before; null if a person must."),
+    ] = None
 
 
 class RejectedTransfer(TransferAction, frozen=True, rename="camel", kw_only=True):
-    """A rule refuses the transfer, or a person denied it; it keeps its reference, so send another with a new one."""
+    """A rule refuses the transfer, a person denied it, or the agent withdrew it; send another with a new reference."""
 
     results: Annotated[list[Result], described("The same as `policyResults`, as on the other signing routes.")]
-    code: Annotated[Literal["policy_refused", "approval_denied"], Meta(description=_CODE)] = "policy_refused"
+    code: Annotated[Literal["policy_refused", "approval_denied", "withdrawn"], Meta(description=_CODE)] = (
+        "policy_refused"
+    )
 
 
 class ThrottledTransfer(TransferAction, frozen=True, rename="camel", kw_only=True):
@@ -54,11 +65,6 @@ type Transferred = (
     Metered[TransferAction] | Deferred[PendingTransfer] | Declined[RejectedTransfer] | Throttled[ThrottledTransfer]
 )
 type _Outcome = Signed | Queued | Refused
-# What a person's decision comes to, by the detail of the transaction's status.
-_ENDED = {
-    "denied": "A person denied this transfer.",
-    "approval_expired": "Nobody approved this transfer in time.",
-}
 
 
 async def transfer(
@@ -73,8 +79,7 @@ async def transfer(
 async def _ask(
     ports: Ports, caller: AgentCaller | SessionCaller, ref: AgentRef, message: SignOrder, preparation: Preparation
 ) -> Answered[Transferred]:
-    with stages.timed("signer"):
-        answered = await ports.workers.ask(message, caller)
+    answered = await ask_signer_and_services(ports, caller, ref, message)
     outcome = answered.answer
     if isinstance(outcome, NeedsPreparation):
         raise preparation.problem or UpstreamFailed
@@ -95,19 +100,20 @@ def _as_it_is(outcome: _Outcome, found: Found, *, replayed: bool) -> Transferred
     """The answer for an action in the state that it is in now, whatever was first said of it."""
     action = found.action
     if action.status == "pending_approval" and isinstance(outcome, Queued):
-        return Deferred(_as(PendingTransfer, action, approval_id=outcome.approval_id), outcome.reason)
+        waits = {"approval_id": outcome.approval_id, "release_at": outcome.release_at}
+        return Deferred(_as(PendingTransfer, action, **waits), outcome.reason)
     if action.status != "rejected":
         left = outcome.left if isinstance(outcome, Signed) and not replayed else None
         return Metered(action, *(left.limit, left.remaining, left.seconds) if left else ())
     if not isinstance(outcome, Refused):
-        why = _ENDED.get(found.detail or "", "This transfer was rejected.")
-        return Declined(_as(RejectedTransfer, action, code="approval_denied"), why)
+        why = why_ended(found.detail, "transfer")
+        return Declined(_as(RejectedTransfer, action, code=code_of(found.detail)), why)
     if (room := outcome.room) is not None:
         data = _as(ThrottledTransfer, action)
         return Throttled(data, outcome.reason, retry_after=room.seconds, limit=room.limit)
     return Declined(_as(RejectedTransfer, action), outcome.reason)
 
 
-def _as[T: TransferAction](shape: type[T], action: TransferAction, **more: str) -> T:
+def _as[T: TransferAction](shape: type[T], action: TransferAction, **more: str | None) -> T:
     fields: dict[str, Any] = {**msgspec.structs.asdict(action), "results": action.policy_results, **more}
     return shape(**fields)

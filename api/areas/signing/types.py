@@ -5,11 +5,11 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from custody.kit.answers import Declined, Deferred, Throttled
-from custody.kit.described import Id, described
+from custody.kit.answer_kinds import Declined, Deferred, Throttled
+from custody.kit.described import Id, Instant, described
 from custody.policies.types import Result
-from custody.protocol.signer.orders import Queued, Refused, Signed
-from custody.transactions.store import encoded
+from custody.protocol.signer.outcomes import Queued, Refused, Signed
+from custody.transactions.store import encode_signed
 
 
 class Released(msgspec.Struct, frozen=True):
@@ -36,14 +36,20 @@ class Pending(msgspec.Struct, frozen=True, rename="camel"):
     results: Annotated[list[Result], described("Result of each rule for the order.")]
     status: Annotated[Literal["pending_approval"], described("Always `pending_approval`.")] = "pending_approval"
     code: Annotated[Literal["approval_required"], Meta(description=_CODE)] = "approval_required"
+    release_at: Annotated[
+        Instant | None,
+        described("Time at which it is signed by itself unless somebody decides before; null if a person must."),
+    ] = None
 
 
 class PolicyRefused(msgspec.Struct, frozen=True, rename="camel"):
-    """A rule refuses the order; `results` says which one and why. Change the order or the policies."""
+    """A rule refuses the order (`results` says which and why), a person denied it, or the agent withdrew it."""
 
     tx_id: Annotated[Id, described("The transaction, kept as rejected.")]
     results: Annotated[list[Result], described("Result of each rule for the order.")]
-    code: Annotated[Literal["policy_refused"], Meta(description=_CODE)] = "policy_refused"
+    code: Annotated[Literal["policy_refused", "approval_denied", "withdrawn"], Meta(description=_CODE)] = (
+        "policy_refused"
+    )
 
 
 class PolicyRateLimited(msgspec.Struct, frozen=True, rename="camel"):
@@ -58,9 +64,9 @@ type Undecided = Deferred[Pending] | Declined[PolicyRefused] | Throttled[PolicyR
 type Decided[T] = T | Undecided
 
 
-def released[T](signed: Signed, shape: type[T]) -> T:
+def signed_answer[T](signed: Signed, shape: type[T]) -> T:
     """The answer for a signed order, in the shape of its kind."""
-    raw = None if signed.raw is None or signed.broadcast else encoded(signed.kind, signed.raw)
+    raw = None if signed.raw is None or signed.broadcast else encode_signed(signed.kind, signed.raw)
     told = Released(
         signed.tx_id, signed.tx_hash, signed.signature, signed.broadcast, signed.chain_id, signed.caip2, raw
     )
@@ -69,7 +75,31 @@ def released[T](signed: Signed, shape: type[T]) -> T:
 
 def pending(outcome: Queued) -> Deferred[Pending]:
     """The answer for an order that waits for a person."""
-    return Deferred(Pending(outcome.tx_id, outcome.approval_id, outcome.results), outcome.reason)
+    return Deferred(
+        Pending(outcome.tx_id, outcome.approval_id, outcome.results, release_at=outcome.release_at), outcome.reason
+    )
+
+
+def refusal_of_ended(outcome: Queued, detail: str | None) -> Declined[PolicyRefused]:
+    """The answer for an order that waited for a person and will never be signed."""
+    return Declined(PolicyRefused(outcome.tx_id, outcome.results, code_of(detail)), why_ended(detail, "order"))
+
+
+def code_of(detail: str | None) -> Literal["approval_denied", "withdrawn"]:
+    """The word for programs of the end that a status' detail names."""
+    return "withdrawn" if detail == "withdrawn" else "approval_denied"
+
+
+def why_ended(detail: str | None, what: str) -> str:
+    """The same as one sentence for people."""
+    match detail:
+        case "denied":
+            return f"A person denied this {what}."
+        case "approval_expired":
+            return f"Nobody approved this {what} in time."
+        case "withdrawn":
+            return f"The agent withdrew this {what}."
+    return f"This {what} was rejected."
 
 
 def refusal(outcome: Refused) -> Declined[PolicyRefused] | Throttled[PolicyRateLimited]:

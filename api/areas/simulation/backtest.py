@@ -46,7 +46,8 @@ async def backtest(ports: Ports, ref: AgentRef, asked: Backtest) -> Backtested:
         async with _thread:
             rules = await asyncio.to_thread(parse, asked.policies, ids.new_uuid)
         config = await tenants.get_config(ports.pool, ref.tenant, ports.presets)
-        now, known = await store.now_and_ledger(ports.pool, ref)
+        totals = frozenset[str]().union(*(rule.terms.wants().totals for rule in rules if rule.enabled))
+        now, known = await store.now_and_ledger(ports.pool, ref, totals)
         since, truncated = await store.begin_of(ports.pool, ref, now, timedelta(days=asked.days), EXAMINED_AT_MOST)
         begin, _ = await store.begin_of(ports.pool, ref, since, BEFORE, EXAMINED_AT_MOST)
         wallets = msgspec.structs.asdict(agent.wallet_addresses)

@@ -7,19 +7,23 @@ from typing import Any, Final, Literal
 
 import msgspec
 
+from custody.chains.actions import WalletAction
 from custody.chains.bitcoin import effects as bitcoin_effects
 from custody.chains.evm import calldata, typed_data, typed_effects
 from custody.chains.evm.address import parse_address
 from custody.chains.evm.family import EVM_NATIVE
+from custody.chains.evm.typed_order import TypedDataOrder
 from custody.chains.families import of_kind
 from custody.chains.message_effects import read_order
 from custody.chains.message_effects import subject_of as message_subject
-from custody.chains.orders import EvmMessageOrder, SolanaMessageOrder, SolanaOrder, TypedDataOrder, WalletAction
+from custody.chains.message_orders import EvmMessageOrder, SolanaMessageOrder
+from custody.chains.payment_orders import EvmPaymentOrder, SolanaPaymentOrder
 from custody.chains.solana import effects as solana_effects
 from custody.chains.solana import message as solana_message
+from custody.chains.solana.orders import SolanaOrder
 from custody.chains.types import Effect, EffectKind, Subject
 from custody.kit.errors import CustodyError
-from custody.policies.moved import moved
+from custody.policies.moved import moves, priced_moves
 from custody.policies.types import Decision
 
 
@@ -38,8 +42,11 @@ class Stored(msgspec.Struct, frozen=True, kw_only=True):
     created_at: datetime
     signed_at: datetime | None
     replaces: str | None
-    # Of a PSBT, whose change nobody can tell without the account's key: what was found in it.
+    # Of a PSBT, whose change nobody can tell without the account's key, and of a payment, which is built when it is
+    # signed: what was found in it.
     effects: str | None = None
+    # In millionths of a dollar, as it was charged; None where something that it moves had no price.
+    worth: int | None = None
 
 
 class Past(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,6 +55,8 @@ class Past(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     subject: Subject
     moved: dict[str, int]
+    # By the prices of that time.
+    worth: dict[str, int]
     asked_at: datetime
     signed_at: datetime | None
     was: Decision
@@ -69,11 +78,13 @@ def read(stored: Stored, wallets: Mapping[str, str]) -> Past | None:
         subject = _SUBJECTS[stored.kind](stored, wallets.get(of_kind(stored.kind).name, ""))
     except (CustodyError, KeyError, ValueError, msgspec.MsgspecError):
         return None
+    worth = _worth(subject, stored.worth)
     was: Decision = "queue" if stored.queued else "refuse" if stored.status == "rejected" else "sign"
     return Past(
         id=stored.id,
         subject=subject,
-        moved=moved(subject),
+        moved=moves(subject, worth),
+        worth=worth,
         asked_at=stored.created_at,
         signed_at=stored.signed_at,
         was=was,
@@ -103,7 +114,14 @@ def of_row(row: Any) -> Stored:
         # Of two PSBTs with one coin both count in full, whichever happens.
         replaces=str(row["replaces_tx_id"]) if row["replaces_tx_id"] and row["kind"] != "bitcoin" else None,
         effects=row["effects"],
+        worth=int(row["worth"]) if row["worth"] is not None else None,
     )
+
+
+def _worth(subject: Subject, total: int | None) -> dict[str, int]:
+    """Value each asset; only the sum was kept, so one of them has all of it."""
+    names = [] if total is None else list(priced_moves(subject))
+    return {name: total or 0 if place == 0 else 0 for place, name in enumerate(names)}
 
 
 def _evm(stored: Stored, wallet: str) -> Subject:
@@ -162,6 +180,18 @@ def _psbt(stored: Stored, wallet: str) -> Subject:
     return bitcoin_effects.subject(effects, stored.caip2 or "")
 
 
+def _payment(stored: Stored, wallet: str) -> Subject:
+    """Take the effects as they were kept: they were built from the offer, at a time that is over."""
+    del wallet
+    if not stored.order_text:
+        raise ValueError("this order was not kept")
+    order = msgspec.json.decode(stored.order_text, type=EvmPaymentOrder | SolanaPaymentOrder)
+    shown = msgspec.json.decode(stored.effects or "", type=list[_Shown])
+    effects = tuple(Effect(one.known, one.asset, int(one.amount), one.from_, one.to, label=one.label) for one in shown)
+    family, kind = ("evm", "typed_data") if isinstance(order, EvmPaymentOrder) else ("solana", "solana")
+    return Subject(family, kind, stored.chain_id, stored.caip2, stored.to_address, effects, named=True)
+
+
 # What a stored order of each kind does; a kind that is not here is passed over.
 _SUBJECTS: Final[Mapping[str, Callable[[Stored, str], Subject]]] = {
     "evm": _evm,
@@ -170,4 +200,6 @@ _SUBJECTS: Final[Mapping[str, Callable[[Stored, str], Subject]]] = {
     "bitcoin": _psbt,
     "evm_message": _message,
     "solana_message": _message,
+    "x402": _payment,
+    "solana_x402": _payment,
 }

@@ -10,18 +10,20 @@ from api.areas.agents import shown
 from api.areas.simulation.simulate import simulate
 from api.areas.simulation.types import Need
 from custody.chains import prices
+from custody.chains.built_in import WALLETS
+from custody.chains.evm.action_orders import TransferOrder
 from custody.chains.evm.transfers import NATIVE, transaction
-from custody.chains.families import WALLETS, caip2
+from custody.chains.families import caip2
 from custody.chains.family import Chain
-from custody.chains.orders import TransferOrder, TransferQuestion
+from custody.chains.orders import TransferQuestion
 from custody.kit import clock, ids
 from custody.kit.callers import SessionCaller
 from custody.kit.described import Id, Instant, described
 from custody.kit.refs import AgentRef
 from custody.policies.types import Decision, Result
 from custody.ports import Ports
-from custody.protocol.signer.orders import Fee, Remaining
-from custody.protocol.signer.refusals import UnknownChain
+from custody.protocol.signer.order_refusals import UnknownChain
+from custody.protocol.signer.simulation import Fee, Remaining
 
 # How long a quote is worth looking at: fees and spend move, and nothing holds them still.
 VALID: Final = timedelta(minutes=5)

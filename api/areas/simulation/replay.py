@@ -16,9 +16,10 @@ from api.areas.simulation.past import Past
 from api.areas.simulation.types import Changed
 from custody.chains.units import Units
 from custody.policies.judge import judge
-from custody.policies.moved import charged
+from custody.policies.kinds.new_recipient import recipients_of
+from custody.policies.moved import charge
 from custody.policies.rules import ParsedRule
-from custody.policies.types import EmptyPolicy, Facts, Spend, Uncovered, Verdict
+from custody.policies.types import MOST_OWNERS_TRIED, EmptyPolicy, Facts, Recipient, Spend, Uncovered, Verdict
 
 _DAY, _WEEK = 24, 168
 # As the signer has it: an approved order no longer counts against itself while it surely is in the window.
@@ -59,7 +60,7 @@ class Ledger:
     def sign(self, past: Past, at: datetime) -> None:
         """Count a signature, in the hour of its moment, less what its slot counted before."""
         hour, slot = hour_of(at), dict(self._slots.get(past.replaces or "", {}))
-        charges = charged(past.moved, self.floor(past))
+        charges = charge(past.moved, self.floor(past))
         for asset, (amount, before) in slot.items():
             self.spend[asset][before] -= amount
         for asset, amount in charges.items():
@@ -72,8 +73,8 @@ class Ledger:
         """Sum up what one hour counts."""
         return self.spend.get(asset, _NONE)[hour]
 
-    def sum_spend(self, asset: str, past: Past, at: datetime) -> Spend:
-        """Sum up what counts in both windows, without the slot that this order takes over."""
+    def sum_spend(self, asset: str, past: Past, at: datetime, *, ever: bool = False) -> Spend:
+        """Sum up what counts in both windows, and ever, without the slot that this order takes over."""
         hour = hour_of(at)
         buckets = self.spend.get(asset)
         if buckets is None:
@@ -81,7 +82,8 @@ class Ledger:
         amount, placed = self._slots.get(past.replaces or "", {}).get(asset, (0, hour))
         in_day = _sum(buckets, hour - _DAY, hour)
         in_week = in_day + _sum(buckets, hour - _WEEK, hour - _DAY - 1)
-        return Spend(in_day - amount * (placed >= hour - _DAY), in_week - amount * (placed >= hour - _WEEK))
+        total = sum(spent for number, spent in buckets.items() if number <= hour) - amount if ever else 0
+        return Spend(in_day - amount * (placed >= hour - _DAY), in_week - amount * (placed >= hour - _WEEK), total)
 
     def orders(self, at: datetime) -> tuple[int, int]:
         """Orders in the last hour and day."""
@@ -122,7 +124,11 @@ class Replay:
         # Nothing else is ever looked up by a rule.
         wanted = [rule.terms.wants() for rule in rules if rule.enabled]
         self._assets = frozenset[str]().union(*(wants.spend for wants in wanted))
+        self._summed = frozenset[str]().union(*(wants.totals for wants in wanted))
         self._rated = any(wants.rates for wants in wanted)
+        # As where such a rule is new: known is whom an order reached that a person approves here.
+        self._reaching = any(wants.recipients for wants in wanted)
+        self._reached: set[Recipient] = set()
         self._waiting: set[str] = set()
         self.examined = 0
         self.changed: list[Changed] = []
@@ -132,6 +138,8 @@ class Replay:
         for event in events:
             if event.past.asked_at <= self._since:
                 count(self._ledger, event)
+                if event.kind == "approved":
+                    self._meet(event.past)
             elif event.kind == "asked":
                 self._ask(event.past, event.at)
             else:
@@ -157,20 +165,29 @@ class Replay:
             return  # It never waited under these rules: signed at once, or refused.
         if self._judge(past, at, approving=True).decision == "sign":
             self._ledger.sign(past, at)
+            self._meet(past)
+
+    def _meet(self, past: Past) -> None:
+        if self._reaching:
+            self._reached.update(recipients_of(past.subject, self._reached, MOST_OWNERS_TRIED)[0])
 
     def _judge(self, past: Past, at: datetime, *, approving: bool) -> Verdict:
         in_hour, in_day = self._ledger.orders(at) if self._rated else (0, 0)
         age = at - past.asked_at
         facts = Facts(
             now=at,
-            spend={asset: self._ledger.sum_spend(asset, past, at) for asset in self._assets},
+            spend={
+                asset: self._ledger.sum_spend(asset, past, at, ever=asset in self._summed) for asset in self._assets
+            },
             floor=self._ledger.floor(past),
+            worth=past.worth,
             orders_last_hour=in_hour - (1 if approving and age < _SURELY_THIS_HOUR else 0),
             orders_last_day=in_day - (1 if approving and age < _SURELY_TODAY else 0),
             empty_policy=self._empty,
             uncovered=self._uncovered,
             units=self._units,
             approving=approving,
+            recipients=self._reached,
         )
         return judge(self._rules, past.subject, facts)
 

@@ -9,7 +9,7 @@ from custody.chains.rpc import InsufficientFunds, NotExecutable
 from custody.kit.callers import AgentCaller, TenantCaller
 from custody.kit.refs import AgentRef
 from custody.ports import Ports
-from custody.protocol.signer.orders import Foreseen, Simulate
+from custody.protocol.signer.simulation import Foreseen, Simulate
 
 
 async def simulate(ports: Ports, caller: TenantCaller | AgentCaller, ref: AgentRef, question: Question) -> Simulated:

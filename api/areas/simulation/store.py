@@ -1,7 +1,7 @@
 """Queries of what was asked in the past, and of what counts now."""
 
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -13,6 +13,7 @@ from custody.policies.parts import names
 
 PAGE = 100
 _SPEND = "SELECT asset, hour, amount FROM spend WHERE tenant_id = $1 AND agent_id = $2"
+_TOTALS = "SELECT asset, amount FROM spend_totals WHERE tenant_id = $1 AND agent_id = $2 AND asset = ANY ($3)"
 _CUT = """
 SELECT created_at FROM transactions
  WHERE tenant_id = $1 AND agent_id = $2 AND created_at > $3 AND created_at <= $4
@@ -21,7 +22,8 @@ SELECT created_at FROM transactions
 _ROWS = """
 SELECT t.id, t.kind, t.order_text, t.chain_id, t.caip2, t.to_address, t.fee, t.status, p.id IS NOT NULL AS queued,
        t.created_at, t.signed_at, t.replaces_tx_id,
-       CASE WHEN t.kind = 'bitcoin' THEN t.effects END AS effects
+       CASE WHEN t.kind IN ('bitcoin', 'x402', 'solana_x402') THEN t.effects END AS effects,
+       t.moved::json ->> 'usd' AS worth
   FROM transactions t LEFT JOIN approvals p ON p.tenant_id = $1 AND p.tx_id = t.id
  WHERE t.tenant_id = $1 AND t.agent_id = $2 AND t.created_at >= $3 AND (t.created_at, t.id) > ($3, $4)
    AND t.created_at <= $5
@@ -30,14 +32,20 @@ SELECT t.id, t.kind, t.order_text, t.chain_id, t.caip2, t.to_address, t.fee, t.s
 _LAST_ID = "ffffffff-ffff-ffff-ffff-ffffffffffff"
 
 
-async def now_and_ledger(pool: Pool, ref: AgentRef) -> tuple[datetime, Ledger]:
-    """The database's present moment, and the spend that counts in it, as far back as it is kept."""
+async def now_and_ledger(pool: Pool, ref: AgentRef, totals: Collection[str]) -> tuple[datetime, Ledger]:
+    """The database's present moment, and the spend that counts in it, as far back as it is kept.
+
+    Of the assets named also all that was ever spent: what is older than that is in the first hour of all.
+    """
     async with tenant_scope(pool, ref.tenant) as connection:
         now = await connection.fetchval("SELECT service_now()")
         spend: dict[str, Counter[int]] = {}
         for row in await connection.fetch(_SPEND, ref.tenant, ref.agent):
             for name in names(row["asset"]):
                 spend.setdefault(name, Counter())[hour_of(row["hour"])] += int(row["amount"])
+        for row in await connection.fetch(_TOTALS, ref.tenant, ref.agent, list(totals)) if totals else ():
+            buckets = spend.setdefault(row["asset"], Counter())
+            buckets[0] += max(0, int(row["amount"]) - buckets.total())
     return now, Ledger(spend)
 
 

@@ -8,7 +8,7 @@ from msgspec import Meta
 from custody.kit.described import Id, described
 from custody.policies.kinds import PolicyRule
 from custody.policies.types import Decision, Result
-from custody.protocol.signer.orders import Fee, Remaining
+from custody.protocol.signer.simulation import Fee, Remaining
 
 Need = Literal["approval", "funds", "rpc"]
 

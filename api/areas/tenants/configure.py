@@ -11,7 +11,7 @@ from custody.kit.answers import Answered
 from custody.kit.callers import TenantCaller
 from custody.ports import Ports
 from custody.protocol.identity.tenants import PutConfig
-from custody.tenants.rules import WrongTenantId, checked
+from custody.tenants.rules import WrongTenantId, check
 from custody.tenants.types import TenantConfig, TenantConfigBody
 
 
@@ -19,7 +19,7 @@ async def put_config(ports: Ports, caller: TenantCaller, body: TenantConfigBody)
     """Replace the whole configuration; a body that GET gave is accepted back."""
     if body.tenant_id not in (None, caller.tenant):
         raise WrongTenantId(fields=["tenantId"])
-    body = checked(msgspec.structs.replace(body, tenant_id=caller.tenant))
+    body = check(msgspec.structs.replace(body, tenant_id=caller.tenant))
     # What decides is no part of the document: the signer keeps it, and the document only shows.
     document = msgspec.structs.replace(body, auth_abuse_config=UNSET, app_clients=UNSET)
     message = PutConfig(msgspec.json.encode(document).decode(), _judging(body), _clients(body))

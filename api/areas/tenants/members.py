@@ -1,6 +1,7 @@
 """Members of a tenant, named by the operator."""
 
-from custody.kit.answers import Answered, Created
+from custody.kit.answer_kinds import Created
+from custody.kit.answers import Answered
 from custody.kit.callers import PlatformCaller
 from custody.ports import Ports
 from custody.protocol.identity.tenants import Membership, PutMember

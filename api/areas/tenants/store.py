@@ -9,7 +9,7 @@ from api.areas.tenants.credential_types import StoredAppClient, status_of
 from custody.identity.app_clients import AppClient
 from custody.kit import clock
 from custody.kit.db import Connection, Pool, tenant_scope
-from custody.kit.paging import AROUND, Listed, Page, Total, bound, fitting, listed
+from custody.kit.paging import AROUND, Listed, Page, Total, fitting, page_of, reach
 from custody.protocol.identity.api_keys import ApiKey
 from custody.protocol.identity.credentials import AppSecret, SigningKey
 from custody.protocol.identity.refusals import AppClientAbsent
@@ -98,7 +98,7 @@ async def app_clients(pool: Pool, tenant: str, page: Page) -> Listed[StoredAppCl
         )
         for row in rows
     ]
-    return listed(found, total)
+    return page_of(found, total)
 
 
 async def app_secrets(pool: Pool, tenant: str, client: str, page: Page) -> Listed[AppSecret]:
@@ -108,7 +108,7 @@ async def app_secrets(pool: Pool, tenant: str, client: str, page: Page) -> Liste
         total = await _total(connection, page, _OF_CLIENT, tenant, client)
         if not total.rows and not await connection.fetchval(_HAS_CLIENT, tenant, client):
             raise AppClientAbsent
-    return listed([AppSecret(app_id=f"{tenant}/{client}", **_life(row)) for row in rows], total)
+    return page_of([AppSecret(app_id=f"{tenant}/{client}", **_life(row)) for row in rows], total)
 
 
 async def signing_keys(pool: Pool, tenant: str, page: Page) -> Listed[SigningKey]:
@@ -116,7 +116,7 @@ async def signing_keys(pool: Pool, tenant: str, page: Page) -> Listed[SigningKey
     async with tenant_scope(pool, tenant) as connection:
         rows = await connection.fetch(_KEYS, tenant, page.limit, page.offset)
         total = await _total(connection, page, "FROM signing_keys WHERE tenant_id = $1", tenant)
-    return listed([SigningKey(**_life(row)) for row in rows], total)
+    return page_of([SigningKey(**_life(row)) for row in rows], total)
 
 
 async def api_keys(pool: Pool, tenant: str, page: Page) -> Listed[ApiKey]:
@@ -126,7 +126,7 @@ async def api_keys(pool: Pool, tenant: str, page: Page) -> Listed[ApiKey]:
         total = await _total(connection, page, "FROM tenant_keys WHERE tenant_id = $1", tenant)
         if not total.rows and not await connection.fetchval(_HAS_TENANT, tenant):
             raise TenantAbsent
-    return listed([_api_key(row) for row in rows], total)
+    return page_of([_api_key(row) for row in rows], total)
 
 
 def _api_key(row: Any) -> ApiKey:
@@ -152,11 +152,11 @@ async def members(pool: Pool, tenant: str, page: Page) -> Listed[Member]:
         )
         for row in rows
     ]
-    return listed(found, total)
+    return page_of(found, total)
 
 
 async def _total(connection: Connection, page: Page, rows_of: str, *arguments: str) -> Total:
-    to_count = bound(page.offset, page.limit)
+    to_count = reach(page.offset, page.limit)
     return to_count.total(await connection.fetchval(to_count.query(rows_of), *arguments))
 
 
@@ -182,7 +182,7 @@ async def platform_get(pool: Pool, tenant: str) -> Tenant:
 
 async def platform_all(pool: Pool, page: Page) -> Listed[Tenant]:
     """Every tenant, newest first."""
-    to_count = bound(page.offset, page.limit)
+    to_count = reach(page.offset, page.limit)
     rows = await pool.fetch("SELECT * FROM platform_tenants($1, $2, $3)", page.limit, page.offset, to_count.most + 1)
     found = [
         Tenant(
@@ -194,7 +194,7 @@ async def platform_all(pool: Pool, page: Page) -> Listed[Tenant]:
         for row in rows
     ]
     total = to_count.total(rows[0]["total"]) if rows else Total((await platform_stats(pool)).tenants)
-    return listed(found, total)
+    return page_of(found, total)
 
 
 async def platform_stats(pool: Pool) -> Stats:

@@ -5,9 +5,9 @@ from typing import Any, Final
 import msgspec
 
 from api.areas.transactions.actions import ActionAbsent, ActionStatus, Found, TransferAction
+from custody.chains.actions import WalletAction
 from custody.chains.evm.address import checksum
 from custody.chains.evm.transfers import NATIVE
-from custody.chains.orders import WalletAction
 from custody.kit import clock
 from custody.kit.db import Pool, tenant_scope
 from custody.kit.refs import AgentRef

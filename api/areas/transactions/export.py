@@ -7,7 +7,7 @@ import msgspec
 
 from api.areas.transactions.redaction import shown_to
 from custody.kit.alone import Alone
-from custody.kit.answers import Document, file_name
+from custody.kit.answer_kinds import Document, file_name
 from custody.kit.callers import TenantCaller
 from custody.kit.cursors import NEXT_CURSOR
 from custody.kit.db import Pool

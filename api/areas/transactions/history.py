@@ -2,7 +2,7 @@
 
 from api.areas.transactions import export
 from api.areas.transactions.redaction import shown_to
-from custody.kit.answers import Document
+from custody.kit.answer_kinds import Document
 from custody.kit.callers import TenantCaller
 from custody.kit.errors import Invalid
 from custody.kit.refs import AgentRef

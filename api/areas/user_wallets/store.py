@@ -2,7 +2,7 @@
 
 import msgspec
 
-from custody.chains.families import WALLETS
+from custody.chains.built_in import WALLETS
 from custody.kit import clock
 from custody.kit.db import Pool, tenant_scope
 from custody.protocol.signer.agents import WalletAddresses

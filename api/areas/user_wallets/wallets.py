@@ -4,6 +4,8 @@ from collections.abc import Awaitable
 
 from api.areas.authority import store as authority
 from api.areas.authority.types import AuthorityQuery
+from api.areas.signing import request
+from api.areas.signing.types import Decided
 from api.areas.user_wallets import store
 from api.areas.user_wallets.types import (
     UserImportBody,
@@ -13,21 +15,29 @@ from api.areas.user_wallets.types import (
     UserWalletBody,
     UserWalletQuery,
 )
-from custody.kit.answers import Answered, Created
+from custody.chains.orders import Question
+from custody.kit import ids
+from custody.kit.answer_kinds import Created
+from custody.kit.answers import Answered
 from custody.kit.callers import SessionCaller
 from custody.kit.errors import NotFound
 from custody.kit.refs import AgentRef
+from custody.kit.tasks import run_to_completion
 from custody.ports import Ports
 from custody.protocol.signer.authority import AgentSigner, CreateSigner, NewSigner, RevokeSigner, SignerCreated
-from custody.protocol.signer.refusals import AgentAbsent, PersonalSessionRequired, UserSignerRefused, UserWalletAbsent
+from custody.protocol.signer.order_refusals import AgentAbsent
+from custody.protocol.signer.refusals import UserSignerRefused
 from custody.protocol.signer.user_wallets import (
     BeginUserImport,
     CreateUserWallet,
     FinishUserImport,
+    PersonalSessionRequired,
     SealedUserKey,
+    SignUserOrder,
     UserImported,
     UserImportSession,
     UserWallet,
+    UserWalletAbsent,
     agent_of,
 )
 
@@ -41,15 +51,25 @@ async def create(
     ports: Ports, caller: SessionCaller, body: UserWalletBody
 ) -> Answered[Created[UserWallet] | UserWallet]:
     """Make a wallet, or find it."""
-    _personal(caller)
     answered = await ports.workers.ask(CreateUserWallet(body.wallet_index), caller)
     made = answered.answer
     return Answered(Created(made.wallet) if made.made else made.wallet, answered.replayed)
 
 
 async def list_all(ports: Ports, caller: SessionCaller) -> list[UserWallet]:
-    """All wallets of the caller, by index."""
-    return await store.wallets(ports.pool, _personal(caller).tenant, caller.user)
+    """All wallets of the caller in the session's tenant, by index."""
+    return await store.wallets(ports.pool, caller.tenant, caller.user)
+
+
+async def sign[T](
+    ports: Ports, caller: SessionCaller, index: int, question: Question, shape: type[T]
+) -> Answered[Decided[T]]:
+    """Sign an order with the caller's wallet, and broadcast it if asked."""
+    ref = AgentRef(caller.tenant, agent_of(caller.user, index))
+    preparation = await request.prepare_order(ports, ref, question.request)
+    message = SignUserOrder(index, ids.new_uuid(), question, preparation.prepared)
+    asked = request.ask_signer(ports, caller, ref, message, preparation)
+    return request.shape_decision(await run_to_completion(asked, "sign"), shape)
 
 
 async def begin_import(ports: Ports, caller: SessionCaller, body: UserImportBody) -> Answered[UserImportSession]:

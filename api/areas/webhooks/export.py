@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import msgspec
 from msgspec import UNSET
 
-from custody.kit.answers import Document, file_name
+from custody.kit.answer_kinds import Document, file_name
 from custody.kit.cursors import NEXT_CURSOR
 from custody.kit.db import Pool
 from custody.kit.spreadsheet import as_csv

@@ -8,7 +8,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 from custody.kit import quotas
-from custody.kit.answers import Streamed
+from custody.kit.answer_kinds import Streamed
 from custody.kit.callers import SessionCaller, TenantCaller
 from custody.kit.maker_store import maker_of
 from custody.kit.notifier import Listener

@@ -1,7 +1,8 @@
 """The codes of errors that a route may answer with, by status.
 
-They are those of the steps that its kind of request goes through, those that stand in the answers that it declares, and
-those of the errors in `fails`: there stands what its use case and its command may refuse.
+They are those of the steps that its kind of request goes through, those that stand in the answers that it declares,
+those that its command declares, and those of the errors in `fails`: what its use case may refuse by itself. None of
+them is said twice: tests/structure/test_contract.py.
 """
 
 import functools
@@ -37,8 +38,8 @@ from custody.kit.json_bodies import BadBody
 from custody.protocol import client, refusals, workers
 from custody.protocol.identity.refusals import SignatureKeyUnknown
 from custody.protocol.refusals import SignatureMismatch, SignatureReplayed
+from custody.protocol.signer.order_refusals import AuthorityTampered
 from custody.protocol.signer.refusals import (
-    AuthorityTampered,
     AutomationDisabled,
     QuorumNotMet,
     RequestTimeRequired,
@@ -161,7 +162,7 @@ COMMON: dict[int, dict[str, str]] = {
 
 def codes_of(endpoint: Endpoint) -> dict[int, dict[str, str]]:
     """The meanings of an endpoint's codes, by status."""
-    found = _by_status(_problems(endpoint)) | _INTERNAL
+    found = _by_status(problems_of(endpoint)) | _INTERNAL
     for status, answer in endpoint.returns.items():
         for code in _own_codes(answer):
             found.setdefault(status, {})[code] = (inspect.getdoc(answer) or "").splitlines()[0]
@@ -202,8 +203,9 @@ def meanings(endpoints: Iterable[Endpoint]) -> dict[str, tuple[set[int], str]]:
     return {code: (statuses, " Or: ".join(texts)) for code, (statuses, texts) in sorted(found.items())}
 
 
-def _problems(endpoint: Endpoint) -> Iterator[type[CustodyError]]:
-    yield from endpoint.fails
+def problems_of(endpoint: Endpoint) -> Iterator[type[CustodyError]]:
+    """The errors that a route may answer with, each once."""
+    yield from endpoint.refuses
     yield from _ANY
     yield from _of_callers(endpoint)
     if endpoint.path_names:

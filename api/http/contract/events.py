@@ -1,12 +1,14 @@
-"""The `webhooks` of the contract: what a receiver is sent, from the payloads of `custody/webhooks/events.py`."""
+"""The `webhooks` of the contract: what a receiver is sent, from the payloads of `custody/webhooks/`."""
 
 import inspect
+from types import ModuleType
 from typing import Any
 
 from api.http.contract.schemas import Schemas
+from custody.webhooks import control_events, events, intent_events, later_events, payload
 from custody.webhooks.envelope import Envelope
-from custody.webhooks.events import PAYLOADS
-from custody.webhooks.names import TEST
+from custody.webhooks.names import SUBSCRIBABLE, TEST
+from custody.webhooks.payload import Payload
 
 _HEADERS = {
     "X-Service-Signature": "`sha256=` and the hex HMAC-SHA256 of the body, keyed by the endpoint's secret.",
@@ -18,11 +20,21 @@ _CHECK = "Verify a signature before you read the body, and refuse what is older 
 _CHECK += "may come more than once. Answer 2xx within ten seconds."
 
 
+def payloads(*modules: ModuleType) -> tuple[type[Payload], ...]:
+    """The payload of each event on the list, in its order: the structs of these modules that have a name."""
+    structs = {struct for module in modules for struct in vars(module).values() if isinstance(struct, type)}
+    named = {struct.event: struct for struct in structs if issubclass(struct, Payload) and "event" in vars(struct)}
+    if odd := set(named) ^ set(SUBSCRIBABLE):
+        raise TypeError(f"an event is on the list of names and has a payload, or neither: {sorted(odd)}")
+    return tuple(named[name] for name in SUBSCRIBABLE)
+
+
+PAYLOADS = payloads(events, control_events, intent_events, later_events, payload)
+
+
 def webhooks(schemas: Schemas) -> dict[str, Any]:
     """Every event by its name."""
-    found = {
-        payload.event: _webhook(schemas, payload.event, _summary(payload), schemas.of(payload)) for payload in PAYLOADS
-    }
+    found = {kind.event: _webhook(schemas, kind.event, _summary(kind), schemas.of(kind)) for kind in PAYLOADS}
     empty = {"type": "object", "description": "Empty.", "additionalProperties": False}
     return found | {TEST: _webhook(schemas, TEST, "An endpoint is tried on request.", empty)}
 

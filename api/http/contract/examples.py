@@ -60,6 +60,12 @@ BODIES: dict[str, Any] = {
         "injectKey": "Authorization",
         "injectFormat": "Bearer {value}",
     },
+    "createPaymentRoute": {
+        "hostPattern": "api.example.com",
+        "pathPattern": "/paid/*",
+        "maxPerCall": {"evm:8453:0x833589fcd6edb6e08f4c7c32d4f71b54bda02913": "10000"},
+        "payTo": ["0x00000000000000000000000000000000000000aa"],
+    },
     "createApiKey": {"name": "backend", "overlapSeconds": 3600},
     "rollWebhookSecret": {"overlapSeconds": 3600},
     "sendEmailCode": {"email": "name@example.com"},

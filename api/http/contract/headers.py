@@ -7,7 +7,7 @@ import msgspec
 from api.http.authorization import MAX_SIGNATURES, takes_one
 from api.http.contract.schemas import UUID
 from api.http.endpoint import Endpoint
-from custody.kit.answers import Redirect
+from custody.kit.answer_kinds import Redirect
 from custody.kit.paging import NEXT_OFFSET, TOTAL_IS_ESTIMATE
 from custody.kit.shapes import Uuid
 
@@ -72,7 +72,7 @@ _AUTHORIZES = {
 _MEANING = {
     "requestTimestamp": "Time of the request: Unix seconds, Unix milliseconds, or RFC 3339.",
     "requestExpiresAt": "Time of the request's expiry, in the same forms.",
-    "signature": "A signature over the request (docs/request-signature.md).",
+    "signature": "A signature over the request (docs/api.md).",
     "signingKeyId": "The key that made the signature; without it every active one is tried.",
 }
 _ID: dict[str, Any] = msgspec.json.schema(Uuid) | {"pattern": UUID, "format": "uuid"}

@@ -20,7 +20,7 @@ export const at = (id) => document.getElementById(id);
 const main = document.querySelector("main");
 const steps = Array.from(document.querySelectorAll("section"));
 
-export const here = { token: null, person: "" };
+export const here = { token: null, person: "", tenant: null };
 const AWAY = "custody.sign-on";
 const PROVIDERS = ["google", "discord", "twitter"];
 let methods = null;
@@ -30,29 +30,39 @@ let purpose = "Sign in";
 let next = null;
 
 let kept = () => "";
+let inTenant = () => undefined;
+// Of a page for an app client: what goes with each sign-in, and with the way to one of the three providers.
+let forClient = { body: {}, provider: {} };
 
-// What a wallet shows the person, where it goes on after the sign-in, sentences for codes of this page's own, and what
-// of the page must be known again when the browser comes back from an identity provider.
-export function prepare(what, then, words, keep) {
+// What a wallet shows the person, where it goes on after the sign-in, sentences for codes of this page's own, what of
+// the page must be known again when the browser comes back from an identity provider, and the organisation to sign in
+// to; without one it is the person's own.
+export function prepare(what, then, words, keep, where = () => undefined, client = forClient) {
   purpose = what;
   next = then;
   Object.assign(WORDS, words);
   kept = keep;
+  inTenant = where;
+  forClient = client;
 }
 
 export class Problem extends Error {
-  constructor(message, code = "") {
+  constructor(message, code = "", data = {}, status = 0) {
     super(message);
     this.code = code;
+    this.data = data;
+    // 0: nobody answered, so what was asked for may have been done.
+    this.status = status;
   }
 }
 
 export async function call(method, path, body, more = {}) {
-  const headers = { Accept: "application/json" };
-  if (here.token) headers.Authorization = `Bearer ${here.token}`;
+  const headers = { Accept: "application/json", ...more.headers };
+  const own = here.token && !headers.Authorization;
+  if (own) headers.Authorization = `Bearer ${here.token}`;
   if (body) headers["Content-Type"] = "application/json";
   const content = body && JSON.stringify(body);
-  const asked = { method, headers, body: content, credentials: "omit", cache: "no-store", ...more };
+  const asked = { method, body: content, credentials: "omit", cache: "no-store", ...more, headers };
   let response;
   let answer;
   try {
@@ -63,9 +73,10 @@ export async function call(method, path, body, more = {}) {
   }
   if (response.ok) return answer.data;
   const code = answer.data?.code ?? "";
-  if (response.status === 429) throw new Problem(patience(Number(response.headers.get("Retry-After")) || 60), code);
-  if (response.status === 401 && headers.Authorization) here.token = null;
-  throw new Problem(WORDS[code] ?? answer.error, code);
+  const said = [code, answer.data ?? {}, response.status];
+  if (response.status === 429) throw new Problem(patience(Number(response.headers.get("Retry-After")) || 60), ...said);
+  if (response.status === 401 && own) here.token = null;
+  throw new Problem(WORDS[code] ?? answer.error, ...said);
 }
 
 function patience(seconds) {
@@ -106,6 +117,7 @@ export async function attempt(act) {
     await act();
   } catch (problem) {
     complain(problem instanceof Problem ? problem.message : WORDS.internal);
+    main.dispatchEvent(new CustomEvent("refused", { detail: problem.code }));
   } finally {
     busy = false;
     main.removeAttribute("aria-busy");
@@ -114,11 +126,13 @@ export async function attempt(act) {
 
 // ---- signing in
 
-export async function offer() {
+// `ways`: of an app client, the providers that it offers and its tenant's own.
+export async function offer(ways) {
   if (!methods) {
     const offered = await call("GET", "auth/providers");
     methods = new Set(offered.methods.filter((one) => one.enabled).map((one) => one.id));
-    providers = offered.oauth;
+    providers = ways?.oauth ?? offered.oauth;
+    if (ways) showOrganisation(ways.organisation);
   }
   const passkey = methods.has("passkey") && "credentials" in navigator && "PublicKeyCredential" in window;
   const wallet = methods.has("siwe");
@@ -138,6 +152,7 @@ function waitForMail(sent) {
 
 async function signedIn(session) {
   here.token = session.token;
+  here.tenant = session.tenant;
   here.person = session.user.email ?? session.user.walletAddress ?? session.user.id;
   say("");
   if (session.tenant.apiKey) showKey(session.tenant);
@@ -185,14 +200,20 @@ on("email-code-form", "submit", async () => {
     at("email-code").focus();
     throw new Problem("Write the six digits from the e-mail.");
   }
-  await signedIn(await call("POST", "auth/email/verify", { email: at("email").value.trim(), code }));
+  await signedIn(await call("POST", "auth/email/verify", { email: at("email").value.trim(), code, ...where() }));
 });
 
-on("other-way", "click", offer);
+on("other-way", "click", () => offer());
 
 // ---- signing in at an identity provider
 
-for (const name of PROVIDERS) on(name, "click", () => leave(new URL(`auth/oauth/${name}/authorize`, BASE)));
+for (const name of PROVIDERS) {
+  on(name, "click", () => {
+    const to = new URL(`auth/oauth/${name}/authorize`, BASE);
+    for (const [key, value] of Object.entries(forClient.provider)) to.searchParams.set(key, value);
+    return leave(to, forClient.provider.tenant_id);
+  });
+}
 on("organisation", "click", signOn);
 
 async function signOn() {
@@ -201,19 +222,30 @@ async function signOn() {
     throw new Problem(`No organisation signs people in for ${found.domain}. Sign in in another way.`);
   }
   if (found.methods.length === 1) return leave(new URL(found.methods[0].url), found.tenantId);
-  const choices = found.methods.map((method) => {
-    const choice = document.createElement("button");
-    choice.type = "button";
-    choice.textContent = method.id ? `Sign in with ${method.id}` : "Sign in with SAML";
-    choice.addEventListener("click", () => attempt(() => leave(new URL(method.url), found.tenantId)));
-    return choice;
-  });
+  const choices = choicesOf(found.methods, found.tenantId);
   at("organisation-ways").replaceChildren(...choices);
   choices[0].focus();
 }
 
+function choicesOf(found, tenant) {
+  return found.map((method) => {
+    const choice = document.createElement("button");
+    choice.type = "button";
+    choice.textContent = method.id ? `Sign in with ${method.id}` : "Sign in with SAML";
+    choice.addEventListener("click", () => attempt(() => leave(new URL(method.url), tenant)));
+    return choice;
+  });
+}
+
+// A tenant is known, so are its providers: nobody has to write an address for them.
+function showOrganisation(found) {
+  at("organisation").hidden = true;
+  at("email-form").hidden = !methods.has("email");
+  if (found.length) at("organisation-ways").replaceChildren(...choicesOf(found, forClient.provider.tenant_id));
+}
+
 // The verifier of RFC 7636 stays in this tab, so a code that others see on its way is of no use to them.
-async function leave(to, tenant) {
+async function leave(to, tenant = inTenant()) {
   if (!crypto.subtle) throw new Problem("Your browser lets only an https address do this. Open the page at one.");
   const [verifier, state] = [random(), random()];
   const hash = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(verifier));
@@ -233,7 +265,8 @@ export function cameBack() {
   const brought = new URLSearchParams(location.search);
   const stored = sessionStorage.getItem(AWAY);
   sessionStorage.removeItem(AWAY);
-  if (!brought.has("state")) return null;
+  // What asks this page to sign somebody in for an app client brings a state too, and names the client.
+  if (!brought.has("state") || brought.has("client_id")) return null;
   history.replaceState(null, "", location.pathname);
   const left = stored && JSON.parse(stored);
   if (left?.state !== brought.get("state")) return null;
@@ -259,20 +292,28 @@ async function exchange(brought, left) {
 }
 
 on("passkey", "click", async () => {
-  const options = await call("POST", "auth/passkeys/login/options", {});
+  const credential = await askPasskey(await call("POST", "auth/passkeys/login/options", {}));
+  await signedIn(await call("POST", "auth/passkeys/login/verify", { credential, ...where() }));
+});
+
+// The answer of one of the person's passkeys to options of the service.
+export async function askPasskey(options, otherwise = "sign in in another way") {
   say("Your browser asks for your passkey.");
-  let credential;
   try {
-    credential = await navigator.credentials.get({ publicKey: opened(options) });
+    return closed(await navigator.credentials.get({ publicKey: opened(options) }));
   } catch (problem) {
     throw new Problem(
       problem.name === "SecurityError"
-        ? "Passkeys of this service do not work at this address. Open the page at the address that the device shows."
-        : "No passkey was used. Try again, or sign in in another way.",
+        ? "Passkeys of this service do not work at this address. Open the page at the service's own address."
+        : `No passkey was used. Try again, or ${otherwise}.`,
     );
   }
-  await signedIn(await call("POST", "auth/passkeys/login/verify", { credential: closed(credential) }));
-});
+}
+
+function where() {
+  const tenant = inTenant();
+  return tenant ? { tenantId: tenant } : forClient.body;
+}
 
 on("wallet", "click", async () => {
   const { nonce } = await call("GET", "auth/nonce");
@@ -288,7 +329,7 @@ on("wallet", "click", async () => {
   } catch {
     throw new Problem("The wallet did not sign. Try again, or sign in in another way.");
   }
-  await signedIn(await call("POST", "auth/verify", { message, signature }));
+  await signedIn(await call("POST", "auth/verify", { message, signature, ...where() }));
 });
 
 // EIP-4361, to the letter.

@@ -16,11 +16,9 @@ from custody.chains.rpc import RpcRefused, RpcUnavailable
 from custody.kit.answers import Answered
 from custody.kit.callers import TenantCaller
 from custody.kit.paging import Listed
-from custody.kit.quotas import QuotaExceeded
 from custody.kit.refs import AgentRef
 from custody.policies.types import InvalidPolicy
 from custody.ports import Ports
-from custody.protocol.refusals import AdministrationMoving, MfaRequired
 from custody.protocol.signer.agents import (
     Agent,
     AgentToken,
@@ -31,24 +29,19 @@ from custody.protocol.signer.agents import (
     RevokeAgentTokens,
     Revoked,
 )
+from custody.protocol.signer.order_refusals import AgentAbsent, KeyTampered, UnknownChain
 from custody.protocol.signer.policies import CreateAgents
 from custody.protocol.signer.refusals import (
-    AgentAbsent,
     AgentIdReserved,
-    KeyTampered,
     PoliciesByAdmins,
     QuorumByPerson,
-    TooManyBatches,
     UnknownApprover,
-    UnknownChain,
 )
 
 routes = Routes("/agents", tag="Agents")
 
 
-@routes.post(
-    "", who=asking(CreateAgents), status=201, fails=(AgentIdReserved, AgentTaken, QuotaExceeded, TooManyBatches)
-)
+@routes.post("", who=asking(CreateAgents), status=201, fails=(AgentIdReserved, AgentTaken))
 async def create_agent(ports: Ports, caller: TenantCaller, body: NewAgentBody) -> Answered[Agent]:
     """Create an agent with an EVM and a Solana wallet."""
     return await use_cases.create(ports, caller, body)
@@ -64,17 +57,7 @@ async def list_agents(ports: Ports, caller: TenantCaller, query: AgentQuery) -> 
     "/batch",
     max_body=MAX_BATCH_BODY,
     who=asking(CreateAgents),
-    fails=(
-        BatchTooLarge,
-        BatchPoliciesTooLarge,
-        InvalidPolicy,
-        MfaRequired,
-        PoliciesByAdmins,
-        QuorumByPerson,
-        QuotaExceeded,
-        TooManyBatches,
-        UnknownApprover,
-    ),
+    fails=(BatchTooLarge, BatchPoliciesTooLarge, InvalidPolicy, PoliciesByAdmins, QuorumByPerson, UnknownApprover),
 )
 async def create_agents(ports: Ports, caller: TenantCaller, body: BatchBody) -> Answered[BatchResult]:
     """Create up to 100 agents.
@@ -91,25 +74,19 @@ async def get_agent(ports: Ports, agent: AgentRef) -> Agent:
     return await shown.get(ports, agent)
 
 
-@routes.patch("/<agent>", who=asking(ChangeAgent), fails=(AdministrationMoving, AgentAbsent, KeyTampered))
+@routes.patch("/<agent>", who=asking(ChangeAgent))
 async def change_agent(ports: Ports, caller: TenantCaller, agent: AgentRef, body: AgentChangeBody) -> Answered[Agent]:
     """Change an agent's name or its id on your own platform."""
     return await use_cases.change(ports, caller, agent, body)
 
 
-@routes.delete("/<agent>", who=asking(DeleteAgent), fails=(AdministrationMoving, AgentAbsent))
+@routes.delete("/<agent>", who=asking(DeleteAgent))
 async def delete_agent(ports: Ports, caller: TenantCaller, agent: AgentRef) -> Answered[DeletedAgent]:
     """Delete an agent permanently, with its keys, policies, transactions and approvals."""
     return await ports.workers.ask(DeleteAgent(agent.agent), caller)
 
 
-@routes.post(
-    "/<agent>/token",
-    who=asking(MintAgentToken),
-    fails=(AdministrationMoving, AgentAbsent, TokenTooLong),
-    private=True,
-    shows_secret=True,
-)
+@routes.post("/<agent>/token", who=asking(MintAgentToken), fails=(TokenTooLong,), private=True, shows_secret=True)
 async def create_agent_token(
     ports: Ports, caller: TenantCaller, agent: AgentRef, body: TokenBody
 ) -> Answered[AgentToken]:
@@ -117,7 +94,7 @@ async def create_agent_token(
     return await tokens.mint(ports, caller, agent, body)
 
 
-@routes.delete("/<agent>/tokens", who=asking(RevokeAgentTokens), fails=(AdministrationMoving, AgentAbsent))
+@routes.delete("/<agent>/tokens", who=asking(RevokeAgentTokens))
 async def revoke_agent_tokens(ports: Ports, caller: TenantCaller, agent: AgentRef) -> Answered[Revoked]:
     """Revoke every token of an agent."""
     return await ports.workers.ask(RevokeAgentTokens(agent.agent), caller)

@@ -9,7 +9,7 @@ from api.http.who import tenant_read
 from custody.kit.refs import AgentRef
 from custody.policies.types import InvalidPolicy
 from custody.ports import Ports
-from custody.protocol.signer.refusals import AgentAbsent
+from custody.protocol.signer.order_refusals import AgentAbsent
 
 routes = Routes("/agents", tag="Policies")
 

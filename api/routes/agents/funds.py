@@ -8,7 +8,7 @@ from custody.chains.node_shares import NodeCallsSpent
 from custody.chains.rpc import RpcUnavailable
 from custody.kit.refs import AgentRef
 from custody.ports import Ports
-from custody.protocol.signer.refusals import AgentAbsent, KeyTampered, UnknownChain
+from custody.protocol.signer.order_refusals import AgentAbsent, KeyTampered, UnknownChain
 
 routes = Routes("/agents", tag="Agents")
 

@@ -6,26 +6,14 @@ from api.areas.policies.store import PolicyUnreadable, PolicyVersion
 from api.http.bodies import MAX_POLICIES_BODY
 from api.http.endpoint import Routes
 from api.http.who import agent_token, asking, tenant_read
-from custody.kit.answers import Answered, Deferred
+from custody.kit.answer_kinds import Deferred
+from custody.kit.answers import Answered
 from custody.kit.callers import AgentCaller, TenantCaller
-from custody.kit.errors import Frozen
-from custody.kit.quotas import QuotaExceeded
 from custody.kit.refs import AgentRef
 from custody.policies.kinds import PolicyRule
-from custody.policies.types import InvalidPolicy
 from custody.ports import Ports
-from custody.protocol.refusals import MfaRequired
+from custody.protocol.signer.order_refusals import AgentAbsent
 from custody.protocol.signer.policies import ReplacePolicies, VotePolicies
-from custody.protocol.signer.refusals import (
-    AgentAbsent,
-    PoliciesMoving,
-    PolicyLoosened,
-    PolicyTampered,
-    QuorumByPerson,
-    QuorumNeeded,
-    UnknownApprover,
-    VoteRefused,
-)
 
 routes = Routes("/agents", tag="Policies")
 
@@ -36,24 +24,7 @@ async def list_policies(ports: Ports, agent: AgentRef) -> list[PolicyRule]:
     return await store.all_of(ports.pool, agent)
 
 
-@routes.put(
-    "/<agent>/policies",
-    who=asking(ReplacePolicies),
-    max_body=MAX_POLICIES_BODY,
-    fails=(
-        AgentAbsent,
-        Frozen,
-        InvalidPolicy,
-        MfaRequired,
-        PoliciesMoving,
-        PolicyLoosened,
-        PolicyTampered,
-        QuorumByPerson,
-        QuorumNeeded,
-        QuotaExceeded,
-        UnknownApprover,
-    ),
-)
+@routes.put("/<agent>/policies", who=asking(ReplacePolicies), max_body=MAX_POLICIES_BODY)
 async def replace_policies(
     ports: Ports, caller: TenantCaller | AgentCaller, agent: AgentRef, body: list[PolicyRule]
 ) -> Answered[list[PolicyRule]]:
@@ -71,26 +42,12 @@ async def get_policy_votes(ports: Ports, agent: AgentRef) -> PolicyVersion:
     return await store.version_of(ports.pool, agent)
 
 
-@routes.post(
-    "/<agent>/policies/votes",
-    who=asking(VotePolicies),
-    max_body=MAX_POLICIES_BODY,
-    fails=(
-        AgentAbsent,
-        InvalidPolicy,
-        MfaRequired,
-        PoliciesMoving,
-        PolicyTampered,
-        QuotaExceeded,
-        UnknownApprover,
-        VoteRefused,
-    ),
-)
+@routes.post("/<agent>/policies/votes", who=asking(VotePolicies), max_body=MAX_POLICIES_BODY)
 async def vote_for_policies(
     ports: Ports, caller: TenantCaller, agent: AgentRef, body: PolicyVoteBody
 ) -> Answered[PolicyVotes | Deferred[PolicyVotesTaken]]:
     """Vote for a set of rules that loosens one with an approval-quorum rule; the last vote that is needed replaces it.
 
-    Every voter sends the same set, each rule with its `id`, and a vote over its hash (docs/votes.md).
+    Every voter sends the same set, each rule with its `id`, and a vote over its hash (docs/signers.md).
     """
     return await vote(ports, caller, agent, body)

@@ -4,14 +4,11 @@ from api.areas.authority import store
 from api.areas.authority.types import AuthorityQuery
 from api.http.endpoint import Routes
 from api.http.who import admin, asking
-from custody.identity.quorums import QuorumCycle, QuorumTooDeep
 from custody.kit.answers import Answered
 from custody.kit.callers import SessionCaller
 from custody.kit.paging import Listed
-from custody.kit.quotas import DailyQuotaExceeded
 from custody.kit.refs import AgentRef
 from custody.ports import Ports
-from custody.protocol.refusals import AdministrationMoving, MfaRequired
 from custody.protocol.signer.authority import (
     ChangeQuorum,
     CreateQuorum,
@@ -20,29 +17,9 @@ from custody.protocol.signer.authority import (
     QuorumChange,
     RevokeQuorum,
 )
-from custody.protocol.signer.refusals import (
-    AgentAbsent,
-    AuthorityTampered,
-    BadThreshold,
-    MetadataTooLarge,
-    QuorumAbsent,
-    QuorumRevoked,
-    TooManyQuorums,
-    UnknownMember,
-    UnknownPermission,
-)
+from custody.protocol.signer.order_refusals import AgentAbsent
 
 routes = Routes("/agents", tag="Signers and key quorums")
-_CHANGING = (AdministrationMoving, AgentAbsent, AuthorityTampered)
-_SAID = (
-    DailyQuotaExceeded,
-    BadThreshold,
-    MetadataTooLarge,
-    QuorumCycle,
-    QuorumTooDeep,
-    UnknownMember,
-    UnknownPermission,
-)
 
 
 @routes.get("/<agent>/key-quorums", who=admin, fails=(AgentAbsent,))
@@ -53,7 +30,7 @@ async def list_key_quorums(
     return await store.quorums(ports.pool, agent, query)
 
 
-@routes.post("/<agent>/key-quorums", who=asking(CreateQuorum), status=201, fails=(*_CHANGING, *_SAID, TooManyQuorums))
+@routes.post("/<agent>/key-quorums", who=asking(CreateQuorum), status=201)
 async def create_key_quorum(
     ports: Ports, caller: SessionCaller, agent: AgentRef, body: NewQuorum
 ) -> Answered[KeyQuorum]:
@@ -61,11 +38,7 @@ async def create_key_quorum(
     return await ports.workers.ask(CreateQuorum(agent.agent, body), caller)
 
 
-@routes.patch(
-    "/<agent>/key-quorums/<quorum_id>",
-    who=asking(ChangeQuorum),
-    fails=(*_CHANGING, *_SAID, QuorumAbsent, QuorumRevoked, MfaRequired),
-)
+@routes.patch("/<agent>/key-quorums/<quorum_id>", who=asking(ChangeQuorum))
 async def change_key_quorum(
     ports: Ports, caller: SessionCaller, agent: AgentRef, quorum_id: str, body: QuorumChange
 ) -> Answered[KeyQuorum]:
@@ -73,7 +46,7 @@ async def change_key_quorum(
     return await ports.workers.ask(ChangeQuorum(agent.agent, quorum_id, body), caller)
 
 
-@routes.delete("/<agent>/key-quorums/<quorum_id>", who=asking(RevokeQuorum), fails=(*_CHANGING, QuorumAbsent))
+@routes.delete("/<agent>/key-quorums/<quorum_id>", who=asking(RevokeQuorum))
 async def revoke_key_quorum(
     ports: Ports, caller: SessionCaller, agent: AgentRef, quorum_id: str
 ) -> Answered[KeyQuorum]:

@@ -7,10 +7,8 @@ from api.http.who import admin, asking
 from custody.kit.answers import Answered
 from custody.kit.callers import SessionCaller
 from custody.kit.paging import Listed
-from custody.kit.quotas import DailyQuotaExceeded
 from custody.kit.refs import AgentRef
 from custody.ports import Ports
-from custody.protocol.refusals import AdministrationMoving, MfaRequired
 from custody.protocol.signer.authority import (
     AgentSigner,
     ChangeSigner,
@@ -20,23 +18,10 @@ from custody.protocol.signer.authority import (
     SignerChange,
     SignerCreated,
 )
-from custody.protocol.signer.refusals import (
-    AgentAbsent,
-    AuthorityTampered,
-    BadPublicKey,
-    CredentialRefused,
-    MetadataTooLarge,
-    SignerAbsent,
-    SignerRevoked,
-    TooManySigners,
-    UnknownPermission,
-    UnknownPolicy,
-    UnknownSubject,
-)
+from custody.protocol.signer.order_refusals import AgentAbsent
+from custody.protocol.signer.refusals import BadPublicKey, UnknownPolicy
 
 routes = Routes("/agents", tag="Signers and key quorums")
-_CHANGING = (AdministrationMoving, AgentAbsent, AuthorityTampered)
-_SAID = (DailyQuotaExceeded, MetadataTooLarge, UnknownPermission, UnknownPolicy)
 
 
 @routes.get("/<agent>/signers", who=admin, fails=(AgentAbsent,))
@@ -51,7 +36,7 @@ async def list_signers(
     "/<agent>/signers",
     who=asking(CreateSigner),
     status=201,
-    fails=(*_CHANGING, *_SAID, BadPublicKey, CredentialRefused, TooManySigners, UnknownSubject),
+    fails=(AgentAbsent, UnknownPolicy, BadPublicKey),
     private=True,
     shows_secret=True,
 )
@@ -62,11 +47,7 @@ async def create_signer(
     return await ports.workers.ask(CreateSigner(agent.agent, body), caller)
 
 
-@routes.patch(
-    "/<agent>/signers/<signer_id>",
-    who=asking(ChangeSigner),
-    fails=(*_CHANGING, *_SAID, SignerAbsent, SignerRevoked, MfaRequired),
-)
+@routes.patch("/<agent>/signers/<signer_id>", who=asking(ChangeSigner))
 async def change_signer(
     ports: Ports, caller: SessionCaller, agent: AgentRef, signer_id: str, body: SignerChange
 ) -> Answered[AgentSigner]:
@@ -74,7 +55,7 @@ async def change_signer(
     return await ports.workers.ask(ChangeSigner(agent.agent, signer_id, body), caller)
 
 
-@routes.delete("/<agent>/signers/<signer_id>", who=asking(RevokeSigner), fails=(*_CHANGING, SignerAbsent))
+@routes.delete("/<agent>/signers/<signer_id>", who=asking(RevokeSigner), fails=(AgentAbsent,))
 async def revoke_signer(ports: Ports, caller: SessionCaller, agent: AgentRef, signer_id: str) -> Answered[AgentSigner]:
     """Revoke a signer for good and at once: no order that it authorised is signed after this answer."""
     return await ports.workers.ask(RevokeSigner(agent.agent, signer_id), caller)

@@ -30,7 +30,6 @@ from custody.protocol.identity.devices import (
     NewDeviceCode,
     PollDeviceCode,
 )
-from custody.protocol.identity.refusals import DeviceCodeAbsent, DeviceDecided, TooManyAttempts
 
 routes = Routes("/auth/device", tag="Devices", hardened=False)
 
@@ -86,21 +85,13 @@ async def poll_device_token(
     return await devices.session(ports, origin, headers, body)
 
 
-@routes.get(
-    "/request", who=asking(LookAtDevice), fails=(DeviceCodeAbsent, DeviceDecided, TooManyAttempts), private=True
-)
+@routes.get("/request", who=asking(LookAtDevice), private=True)
 async def get_device_request(ports: Ports, caller: SessionCaller, query: DeviceQuery) -> DeviceRequest:
     """Get the request behind a device code, before you decide."""
     return (await ports.workers.ask(LookAtDevice(query.user_code), caller)).answer
 
 
-@routes.post(
-    "/verify",
-    who=asking(DecideDevice),
-    fails=(UserCodeMissing, InvalidRequest, DeviceCodeAbsent, DeviceDecided, TooManyAttempts),
-    private=True,
-    form_too=True,
-)
+@routes.post("/verify", who=asking(DecideDevice), fails=(UserCodeMissing, InvalidRequest), private=True, form_too=True)
 async def decide_device(ports: Ports, caller: SessionCaller, body: DeviceDecisionBody) -> DeviceDecision:
     """Approve or deny a device code; an approved device gets a session of yours in the tenant it requests."""
     return await devices.decide(ports, caller, body)

@@ -2,7 +2,6 @@
 
 from api.http.endpoint import Routes
 from api.http.who import asking
-from custody.identity.addresses import BadEmailAddress
 from custody.kit.callers import Origin
 from custody.ports import Ports
 from custody.protocol.identity.domains import Discovered, DiscoverSignOn
@@ -11,7 +10,7 @@ from custody.sign_on.domains import DiscoverBody
 routes = Routes("/auth/sso", tag="Sign-in", hardened=False)
 
 
-@routes.post("/discover", who=asking(DiscoverSignOn), limit="discover", fails=(BadEmailAddress,), private=True)
+@routes.post("/discover", who=asking(DiscoverSignOn), limit="discover", private=True)
 async def discover_sign_on(ports: Ports, origin: Origin, body: DiscoverBody) -> Discovered:
     """Find where people with an e-mail address sign on.
 

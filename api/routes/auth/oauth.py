@@ -12,44 +12,16 @@ from api.areas.sign_on.types import (
 )
 from api.http.endpoint import Routes
 from api.http.who import asking
-from custody.kit.answers import Page, Redirect
+from custody.kit.answer_kinds import Page, Redirect
 from custody.kit.callers import Origin
-from custody.kit.quotas import QuotaExceeded
 from custody.ports import Ports
 from custody.protocol.identity.refusals import (
-    AccountUnknown,
-    BadClientState,
-    BadCodeChallenge,
-    BadRedirectUri,
-    CodeRedirectMismatch,
-    CodeTenantMismatch,
-    CodeVerifierMismatch,
-    Deactivated,
-    ExchangeCodeInvalid,
-    MembershipRemoved,
-    NotAMember,
-    ProviderAbsent,
-    RegistrationClosed,
-    SignInStateInvalid,
     UnknownAppClient,
 )
 from custody.protocol.identity.sessions import SignedIn
 from custody.protocol.identity.sign_on import BeginSignIn, ExchangeCode, OpenSignIn
 
 routes = Routes("/auth/oauth", tag="Sign-on", hardened=False)
-BEGIN_FAILS = (BadClientState, BadCodeChallenge, BadRedirectUri, ProviderAbsent, SignInStateInvalid)
-EXCHANGE_FAILS = (
-    ExchangeCodeInvalid,
-    CodeVerifierMismatch,
-    CodeRedirectMismatch,
-    CodeTenantMismatch,
-    Deactivated,
-    NotAMember,
-    RegistrationClosed,
-    AccountUnknown,
-    MembershipRemoved,
-    QuotaExceeded,
-)
 
 
 @routes.get(
@@ -57,7 +29,7 @@ EXCHANGE_FAILS = (
     who=asking(BeginSignIn),
     status=302,
     limit="sso",
-    fails=(*BEGIN_FAILS, ProviderUnknown, UnknownAppClient),
+    fails=(ProviderUnknown, UnknownAppClient),
     private=True,
     browsed=True,
     headers_too=("Set-Cookie",),
@@ -79,7 +51,7 @@ async def begin_oauth(
     who=asking(OpenSignIn),
     status=303,
     limit="callback",
-    fails=(ProviderUnknown, SignInStateInvalid, StateMissing),
+    fails=(ProviderUnknown, StateMissing),
     private=True,
     browsed=True,
     media="text/html",
@@ -95,7 +67,7 @@ async def finish_oauth(
     "/<oauth_provider>/token",
     who=asking(ExchangeCode),
     limit="exchange",
-    fails=(*EXCHANGE_FAILS, ProviderUnknown),
+    fails=(ProviderUnknown,),
     private=True,
     shows_secret=True,
     both_spellings=True,
@@ -109,7 +81,6 @@ async def exchange_oauth_code(ports: Ports, origin: Origin, oauth_provider: str,
     "/exchange",
     who=asking(ExchangeCode),
     limit="exchange",
-    fails=EXCHANGE_FAILS,
     private=True,
     shows_secret=True,
     both_spellings=True,

@@ -12,11 +12,9 @@ from api.areas.sign_on.types import (
 )
 from api.http.endpoint import Routes
 from api.http.who import asking
-from api.routes.auth.oauth import BEGIN_FAILS
-from custody.kit.answers import Page, Redirect
+from custody.kit.answer_kinds import Page, Redirect
 from custody.kit.callers import Origin
 from custody.ports import Ports
-from custody.protocol.identity.refusals import SignInStateInvalid
 from custody.protocol.identity.sign_on import BeginSignIn, OpenSignIn
 
 routes = Routes("/auth/oidc", tag="Sign-on", hardened=False)
@@ -27,7 +25,7 @@ routes = Routes("/auth/oidc", tag="Sign-on", hardened=False)
     who=asking(BeginSignIn),
     status=302,
     limit="sso",
-    fails=(*BEGIN_FAILS, ProviderUnknown, TenantRequired, TwoTenants),
+    fails=(ProviderUnknown, TenantRequired, TwoTenants),
     private=True,
     browsed=True,
     headers_too=("Set-Cookie",),
@@ -47,7 +45,7 @@ async def begin_oidc(
     who=asking(OpenSignIn),
     status=303,
     limit="callback",
-    fails=(ProviderUnknown, SignInStateInvalid, StateMissing),
+    fails=(ProviderUnknown, StateMissing),
     private=True,
     browsed=True,
     media="text/html",

@@ -1,7 +1,8 @@
 """Passkeys: WebAuthn's JSON in and out."""
 
-from api.areas.people import factor_store
+from api.areas.people import factor_store, sign_in
 from api.areas.people.mfa_types import NewPasskeyBody, Options, Passkey, PasskeySignInBody
+from api.areas.people.sign_in import TenantNeeded
 from api.http.bodies import MAX_PASSKEY_BODY
 from api.http.endpoint import Routes
 from api.http.who import asking, person
@@ -16,25 +17,9 @@ from custody.protocol.identity.factors import (
     RemovedFactor,
     RemovePasskey,
 )
-from custody.protocol.identity.refusals import (
-    ChallengeInvalid,
-    Deactivated,
-    LastLoginMethod,
-    NotAMember,
-    PasskeyAbsent,
-    PasskeyCloned,
-    PasskeyInvalid,
-    PasskeyMalformed,
-    PasskeyRefused,
-    PasskeyTaken,
-    PasskeyUnknown,
-    RegistrationClosed,
-    SsoRequired,
-    TooManyPasskeys,
-)
 from custody.protocol.identity.sessions import SignedIn
 from custody.protocol.identity.sign_in import NewSignInChallenge, SignInWithPasskey
-from custody.protocol.refusals import MfaRequired, SessionBound
+from custody.protocol.refusals import MfaRequired
 
 routes = Routes("/auth/passkeys", tag="Passkeys", hardened=False)
 
@@ -49,17 +34,6 @@ async def begin_passkey_registration(ports: Ports, caller: SessionCaller) -> Ans
     "/register/verify",
     who=asking(RegisterPasskey),
     max_body=MAX_PASSKEY_BODY,
-    fails=(
-        SessionBound,
-        MfaRequired,
-        PasskeyMalformed,
-        PasskeyInvalid,
-        PasskeyRefused,
-        PasskeyTaken,
-        ChallengeInvalid,
-        TooManyPasskeys,
-        Deactivated,
-    ),
     private=True,
     shows_secret=True,
 )
@@ -79,23 +53,13 @@ async def begin_passkey_sign_in(ports: Ports, origin: Origin) -> Options:
     who=asking(SignInWithPasskey),
     limit="verify",
     max_body=MAX_PASSKEY_BODY,
-    fails=(
-        PasskeyMalformed,
-        PasskeyInvalid,
-        PasskeyUnknown,
-        PasskeyCloned,
-        ChallengeInvalid,
-        Deactivated,
-        NotAMember,
-        RegistrationClosed,
-        SsoRequired,
-    ),
+    fails=(TenantNeeded,),
     private=True,
     shows_secret=True,
 )
 async def sign_in_with_passkey(ports: Ports, origin: Origin, body: PasskeySignInBody) -> SignedIn:
     """Sign in with a passkey; user verification counts as recent MFA."""
-    return await ports.workers.tell(SignInWithPasskey(body.credential, body.tenant_id), origin)
+    return await sign_in.with_passkey(ports, origin, body)
 
 
 @routes.get("", who=person, private=True)
@@ -104,11 +68,7 @@ async def list_passkeys(ports: Ports, caller: SessionCaller, query: Page) -> Lis
     return await factor_store.passkeys(ports.pool, caller.user, query)
 
 
-@routes.delete(
-    "/<passkey_id>",
-    who=asking(RemovePasskey),
-    fails=(Deactivated, LastLoginMethod, MfaRequired, PasskeyAbsent, SessionBound),
-)
+@routes.delete("/<passkey_id>", who=asking(RemovePasskey))
 async def remove_passkey(ports: Ports, caller: SessionCaller, passkey_id: str) -> Answered[RemovedFactor]:
     """Remove one of your passkeys, but never your last way to sign in."""
     return await ports.workers.ask(RemovePasskey(passkey_id), caller)

@@ -6,11 +6,9 @@ from api.areas.sign_on.types import SamlCookies, SignOnQuery
 from api.http.bodies import MAX_SAML_BODY
 from api.http.endpoint import Routes
 from api.http.who import asking, public
-from api.routes.auth.oauth import BEGIN_FAILS
-from custody.kit.answers import Document, Page, Redirect
+from custody.kit.answer_kinds import Document, Page, Redirect
 from custody.kit.callers import Origin
 from custody.ports import Ports
-from custody.protocol.identity.refusals import SamlUnsolicited, SignInStateInvalid
 from custody.protocol.identity.sign_on import BeginSignIn, FinishSaml
 
 routes = Routes("/auth/saml/<sign_on_tenant>", tag="Sign-on", hardened=False)
@@ -21,7 +19,6 @@ routes = Routes("/auth/saml/<sign_on_tenant>", tag="Sign-on", hardened=False)
     who=asking(BeginSignIn),
     status=302,
     limit="sso",
-    fails=BEGIN_FAILS,
     private=True,
     browsed=True,
     headers_too=("Set-Cookie",),
@@ -46,7 +43,6 @@ async def get_saml_metadata(ports: Ports, sign_on_tenant: str) -> Document:
     limit="callback",
     max_body=MAX_SAML_BODY,
     form_only=True,
-    fails=(SamlUnsolicited, SignInStateInvalid),
     private=True,
     browsed=True,
     media="text/html",

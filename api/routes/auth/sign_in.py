@@ -7,28 +7,13 @@ from api.http.bodies import MAX_WALLET_BODY
 from api.http.endpoint import Routes
 from api.http.who import asking
 from custody.chains.rpc import RpcUnavailable
-from custody.identity.addresses import BadEmailAddress
-from custody.identity.siwe import SiweDomainMismatch, SiweMalformed, SiweNotValidNow
 from custody.kit.callers import Origin
-from custody.kit.errors import Forbidden, Unauthenticated
 from custody.people.types import CodeSent, EmailBody, EmailCodeBody, EmailNotConfigured, PageHeaders, WalletBody
 from custody.ports import Ports
-from custody.protocol.identity.refusals import (
-    CodeInvalid,
-    Deactivated,
-    NonceInvalid,
-    NotAMember,
-    RegistrationClosed,
-    SignatureInvalid,
-    SiweChainUnknown,
-    SsoRequired,
-    TooManyAttempts,
-)
 from custody.protocol.identity.sessions import SignedIn
 from custody.protocol.identity.sign_in import NewEmailCode, NewNonce, Nonce, SignInWithEmail, SignInWithWallet
 
 routes = Routes("/auth", tag="Sign-in", hardened=False)
-FAILS = (Unauthenticated, Forbidden)
 
 
 @routes.get("/nonce", who=asking(NewNonce), limit="nonce", private=True)
@@ -42,21 +27,7 @@ async def create_nonce(ports: Ports, origin: Origin) -> Nonce:
     who=asking(SignInWithWallet),
     limit="verify",
     max_body=MAX_WALLET_BODY,
-    fails=(
-        SiweMalformed,
-        SiweDomainMismatch,
-        SiweNotValidNow,
-        SiweChainUnknown,
-        NonceInvalid,
-        SignatureInvalid,
-        Deactivated,
-        NotAMember,
-        RegistrationClosed,
-        ContractsBusy,
-        RpcUnavailable,
-        SsoRequired,
-        TenantNeeded,
-    ),
+    fails=(ContractsBusy, RpcUnavailable, TenantNeeded),
     private=True,
     shows_secret=True,
 )
@@ -66,27 +37,21 @@ async def sign_in_with_wallet(ports: Ports, origin: Origin, headers: PageHeaders
     The first sign-in creates a user and a personal tenant, whose API key is returned only in this response.
 
     At an app client's page, on an origin in its `allowedOrigins`, send `tenantId` and `clientId`, and sign a message
-    whose domain and URI are that origin's. Only members of that tenant sign in there, and the session stays in it.
+    whose domain and URI are that origin's. Only members of that tenant sign in there, or those whom the client
+    registers (`allowRegistration`), and the session stays in it.
     """
     return await sign_in.with_wallet(ports, origin, headers, body)
 
 
-@routes.post(
-    "/email/send", who=asking(NewEmailCode), limit="codes", fails=(BadEmailAddress, EmailNotConfigured), private=True
-)
+@routes.post("/email/send", who=asking(NewEmailCode), limit="codes", fails=(EmailNotConfigured,), private=True)
 async def send_email_code(ports: Ports, origin: Origin, body: EmailBody) -> CodeSent:
     """Send a sign-in code to an e-mail address; the response is the same for every address."""
     return await sign_in.send_code(ports, origin, body.email)
 
 
 @routes.post(
-    "/email/verify",
-    who=asking(SignInWithEmail),
-    limit="codes",
-    fails=(BadEmailAddress, CodeInvalid, TooManyAttempts, Deactivated, NotAMember, RegistrationClosed, SsoRequired),
-    private=True,
-    shows_secret=True,
+    "/email/verify", who=asking(SignInWithEmail), limit="codes", fails=(TenantNeeded,), private=True, shows_secret=True
 )
 async def sign_in_with_email(ports: Ports, origin: Origin, body: EmailCodeBody) -> SignedIn:
     """Sign in with an e-mailed code."""
-    return await ports.workers.tell(SignInWithEmail(body.email, body.code, body.tenant_id), origin)
+    return await sign_in.with_email(ports, origin, body)

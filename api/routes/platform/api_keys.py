@@ -10,7 +10,6 @@ from custody.kit.callers import PlatformCaller
 from custody.kit.paging import Listed, Page
 from custody.ports import Ports
 from custody.protocol.identity.api_keys import ApiKey, CreateApiKeyIn, NewApiKey, RevokeApiKeyIn
-from custody.protocol.identity.refusals import ApiKeyAbsent, LastApiKey, TooManyApiKeys
 from custody.protocol.refusals import TenantAbsent
 
 routes = Routes("/platform/tenants/<tenant_id>/api-keys", tag="Platform")
@@ -22,14 +21,7 @@ async def list_platform_api_keys(ports: Ports, tenant_id: str, query: Page) -> L
     return await store.api_keys(ports.pool, tenant_id, query)
 
 
-@routes.post(
-    "",
-    who=asking(CreateApiKeyIn),
-    status=201,
-    fails=(TenantAbsent, TooManyApiKeys),
-    private=True,
-    shows_secret=True,
-)
+@routes.post("", who=asking(CreateApiKeyIn), status=201, private=True, shows_secret=True)
 async def create_platform_api_key(
     ports: Ports, caller: PlatformCaller, tenant_id: str, body: NewApiKeyBody
 ) -> Answered[NewApiKey]:
@@ -37,7 +29,7 @@ async def create_platform_api_key(
     return await ports.workers.ask(CreateApiKeyIn(tenant_id, body.overlap_seconds, body.name), caller)
 
 
-@routes.delete("/<api_key_id>", who=asking(RevokeApiKeyIn), fails=(ApiKeyAbsent, TenantAbsent, LastApiKey))
+@routes.delete("/<api_key_id>", who=asking(RevokeApiKeyIn))
 async def revoke_platform_api_key(
     ports: Ports, caller: PlatformCaller, tenant_id: str, api_key_id: str, body: RevokeApiKeyBody
 ) -> Answered[ApiKey]:

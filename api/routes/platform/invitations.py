@@ -4,7 +4,6 @@ from api.areas.people import invitation_store, invitations
 from api.areas.people.invitation_types import CreatedInvitation, InvitationList, NewInvitationBody
 from api.http.endpoint import Routes
 from api.http.who import asking, platform
-from custody.identity.addresses import BadEmailAddress
 from custody.identity.scopes import TENANT_USER_READ
 from custody.kit.answers import Answered
 from custody.kit.callers import PlatformCaller
@@ -12,7 +11,6 @@ from custody.kit.paging import Page
 from custody.people.types import EmailNotConfigured
 from custody.ports import Ports
 from custody.protocol.identity.invitations import PutInvitation, RevokedInvitation, RevokeInvitation
-from custody.protocol.identity.refusals import InvitationAbsent, InvitationAccepted, TooManyInvitations
 from custody.protocol.refusals import TenantAbsent
 
 routes = Routes("/platform/tenants/<tenant_id>/invitations", tag="Invitations")
@@ -24,14 +22,7 @@ async def list_invitations(ports: Ports, tenant_id: str, query: Page) -> Invitat
     return await invitation_store.page(ports.pool, tenant_id, query)
 
 
-@routes.post(
-    "",
-    who=asking(PutInvitation),
-    status=201,
-    fails=(BadEmailAddress, EmailNotConfigured, TenantAbsent, TooManyInvitations),
-    private=True,
-    shows_secret=True,
-)
+@routes.post("", who=asking(PutInvitation), status=201, fails=(EmailNotConfigured,), private=True, shows_secret=True)
 async def create_invitation(
     ports: Ports, caller: PlatformCaller, tenant_id: str, body: NewInvitationBody
 ) -> Answered[CreatedInvitation]:
@@ -42,9 +33,7 @@ async def create_invitation(
     return await invitations.invite(ports, caller, tenant_id, body)
 
 
-@routes.delete(
-    "/<invitation_id>", who=asking(RevokeInvitation), fails=(InvitationAbsent, InvitationAccepted, TenantAbsent)
-)
+@routes.delete("/<invitation_id>", who=asking(RevokeInvitation))
 async def revoke_invitation(
     ports: Ports, caller: PlatformCaller, tenant_id: str, invitation_id: str
 ) -> Answered[RevokedInvitation]:

@@ -5,12 +5,11 @@ from api.areas.tenants import store
 from api.http.endpoint import Routes
 from api.http.who import asking, platform
 from custody.identity.scopes import TENANT_USER_READ
-from custody.kit.answers import Answered, Created
+from custody.kit.answer_kinds import Created
+from custody.kit.answers import Answered
 from custody.kit.callers import PlatformCaller
 from custody.kit.paging import Listed, Page
-from custody.kit.quotas import QuotaExceeded
 from custody.ports import Ports
-from custody.protocol.identity.refusals import LastOwner, MemberAbsent, UserAbsent
 from custody.protocol.identity.tenants import Membership, PutMember, RemovedMember, RemoveMember
 from custody.protocol.refusals import TenantAbsent
 from custody.tenants.types import Member, MemberBody, RemoveMemberBody
@@ -24,7 +23,7 @@ async def list_members(ports: Ports, tenant_id: str, query: Page) -> Listed[Memb
     return await store.members(ports.pool, tenant_id, query)
 
 
-@routes.post("", who=asking(PutMember), fails=(LastOwner, QuotaExceeded, TenantAbsent, UserAbsent))
+@routes.post("", who=asking(PutMember))
 async def put_member(
     ports: Ports, caller: PlatformCaller, tenant_id: str, body: MemberBody
 ) -> Answered[Created[Membership] | Membership]:
@@ -35,7 +34,7 @@ async def put_member(
     return await use_cases.put(ports, caller, tenant_id, body)
 
 
-@routes.delete("/<user_id>", who=asking(RemoveMember), fails=(MemberAbsent, TenantAbsent, LastOwner))
+@routes.delete("/<user_id>", who=asking(RemoveMember))
 async def remove_member(
     ports: Ports, caller: PlatformCaller, tenant_id: str, user_id: str, body: RemoveMemberBody
 ) -> Answered[RemovedMember]:

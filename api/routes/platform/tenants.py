@@ -6,14 +6,14 @@ from api.areas.tenants import create as use_cases
 from api.areas.tenants import remove, store
 from api.areas.tenants.usage import Usage, usage
 from api.http.endpoint import Routes
-from api.http.who import anybody, asking, platform
+from api.http.who import anybody, asking, narrower, platform
 from custody.identity.scopes import TENANT_READ, TENANT_WRITE
 from custody.kit.answers import Answered
 from custody.kit.callers import PlatformCaller
 from custody.kit.paging import Listed, Page
 from custody.ports import Ports
-from custody.protocol.identity.refusals import BadApiKey, TenantIdReserved, TenantKeyTaken, TenantTaken
-from custody.protocol.refusals import AdministrationMoving, TenantAbsent
+from custody.protocol.identity.tenants import CreateTenant
+from custody.protocol.refusals import TenantAbsent
 from custody.protocol.signer.agents import FreezeTenantIn, FrozenTenant, UnfreezeTenantIn
 from custody.protocol.signer.operation import DeletedTenant, DeleteTenant
 from custody.tenants.types import CreatedTenant, DefaultPoliciesRetired, FreezeBody, PlatformTenantBody, Stats, Tenant
@@ -29,9 +29,8 @@ async def list_tenants(ports: Ports, query: Page) -> Listed[Tenant]:
 
 @routes.post(
     "/tenants",
-    who=platform(TENANT_WRITE),
+    who=narrower(platform(TENANT_WRITE), CreateTenant),
     status=201,
-    fails=(BadApiKey, TenantIdReserved, TenantKeyTaken, TenantTaken),
     lenient=DefaultPoliciesRetired,
     private=True,
     shows_secret=True,
@@ -53,15 +52,13 @@ async def get_platform_usage(ports: Ports, tenant_id: str) -> Usage:
     return await usage(ports, tenant_id)
 
 
-@routes.delete("/tenants/<tenant_id>", who=asking(DeleteTenant), fails=(TenantAbsent,))
+@routes.delete("/tenants/<tenant_id>", who=asking(DeleteTenant))
 async def delete_tenant(ports: Ports, caller: PlatformCaller, tenant_id: str) -> Answered[DeletedTenant]:
     """Delete a tenant permanently, with its agents, wallets, policies and transactions."""
     return await ports.workers.ask(DeleteTenant(tenant_id), caller)
 
 
-@routes.post(
-    "/tenants/<tenant_id>/freeze", who=asking(FreezeTenantIn), fails=(AdministrationMoving, TenantAbsent), unsigned=True
-)
+@routes.post("/tenants/<tenant_id>/freeze", who=asking(FreezeTenantIn), unsigned=True)
 async def freeze_platform_tenant(
     ports: Ports, caller: PlatformCaller, tenant_id: str, body: FreezeBody
 ) -> Answered[FrozenTenant]:
@@ -72,7 +69,7 @@ async def freeze_platform_tenant(
     return await ports.workers.ask(FreezeTenantIn(tenant_id, body.reason), caller)
 
 
-@routes.post("/tenants/<tenant_id>/unfreeze", who=asking(UnfreezeTenantIn), fails=(AdministrationMoving, TenantAbsent))
+@routes.post("/tenants/<tenant_id>/unfreeze", who=asking(UnfreezeTenantIn))
 async def unfreeze_platform_tenant(ports: Ports, caller: PlatformCaller, tenant_id: str) -> Answered[FrozenTenant]:
     """End the operator's freeze of a tenant; if its own people froze it too, it stays frozen."""
     return await ports.workers.ask(UnfreezeTenantIn(tenant_id), caller)

@@ -30,21 +30,15 @@ from api.http.bodies import MAX_METADATA_BODY
 from api.http.endpoint import Routes
 from api.http.who import asking, platform
 from custody.identity.addresses import BadEmailAddress, BadPhoneNumber
-from custody.identity.provisioning import BadCustomMetadata, BadExternalId
+from custody.identity.provisioning import BadExternalId
 from custody.identity.scopes import TENANT_USER_READ, USER_READ
-from custody.kit.answers import Answered, Created
+from custody.kit.answer_kinds import Created
+from custody.kit.answers import Answered
 from custody.kit.callers import PlatformCaller
 from custody.kit.paging import Listed
-from custody.kit.quotas import QuotaExceeded
 from custody.ports import Ports
 from custody.protocol.identity.refusals import (
     ExternalIdNeedsTenant,
-    ExternalIdSet,
-    ExternalIdTaken,
-    LastOwner,
-    UserAbsent,
-    UserActive,
-    UserHasTenant,
 )
 from custody.protocol.identity.users import (
     AssignedExternalId,
@@ -63,22 +57,7 @@ from custody.protocol.refusals import TenantAbsent
 routes = Routes("/platform", tag="Platform users")
 
 
-@routes.post(
-    "/users",
-    who=asking(CreateUser),
-    fails=(
-        BadCustomMetadata,
-        BadEmailAddress,
-        BadExternalId,
-        ExternalIdNeedsTenant,
-        ExternalIdSet,
-        ExternalIdTaken,
-        QuotaExceeded,
-        TenantAbsent,
-        TwoExternalIds,
-    ),
-    max_body=MAX_METADATA_BODY,
-)
+@routes.post("/users", who=asking(CreateUser), fails=(TwoExternalIds,), max_body=MAX_METADATA_BODY)
 async def create_user(
     ports: Ports, caller: PlatformCaller, body: NewUserBody
 ) -> Answered[Created[NamedUser] | NamedUser]:
@@ -183,12 +162,7 @@ async def get_platform_user(ports: Ports, user_id: str) -> PlatformUser:
     return await lifecycle.get(ports, user_id)
 
 
-@routes.patch(
-    "/users/<user_id>",
-    who=asking(ChangeUser),
-    fails=(BadCustomMetadata, PlatformUserAbsent, UserAbsent),
-    max_body=MAX_METADATA_BODY,
-)
+@routes.patch("/users/<user_id>", who=asking(ChangeUser), fails=(PlatformUserAbsent,), max_body=MAX_METADATA_BODY)
 async def change_platform_user(
     ports: Ports, caller: PlatformCaller, user_id: str, body: UserChangeBody
 ) -> Answered[PlatformUser]:
@@ -196,9 +170,7 @@ async def change_platform_user(
     return await lifecycle.change(ports, caller, user_id, body)
 
 
-@routes.post(
-    "/users/<user_id>/deactivate", who=asking(DeactivateUser), fails=(LastOwner, PlatformUserAbsent, UserAbsent)
-)
+@routes.post("/users/<user_id>/deactivate", who=asking(DeactivateUser), fails=(PlatformUserAbsent,))
 async def deactivate_platform_user(
     ports: Ports, caller: PlatformCaller, user_id: str, body: ForceBody
 ) -> Answered[PlatformUser]:
@@ -210,13 +182,13 @@ async def deactivate_platform_user(
     return await lifecycle.deactivate(ports, caller, user_id, body)
 
 
-@routes.post("/users/<user_id>/reactivate", who=asking(ReactivateUser), fails=(PlatformUserAbsent, UserAbsent))
+@routes.post("/users/<user_id>/reactivate", who=asking(ReactivateUser), fails=(PlatformUserAbsent,))
 async def reactivate_platform_user(ports: Ports, caller: PlatformCaller, user_id: str) -> Answered[PlatformUser]:
     """Let a deactivated user sign in again. Their sessions stay ended."""
     return await lifecycle.reactivate(ports, caller, user_id)
 
 
-@routes.delete("/users/<user_id>", who=asking(DeleteUser), fails=(LastOwner, UserAbsent, UserActive, UserHasTenant))
+@routes.delete("/users/<user_id>", who=asking(DeleteUser))
 async def delete_platform_user(
     ports: Ports, caller: PlatformCaller, user_id: str, body: ForceBody
 ) -> Answered[DeletedUser]:
@@ -231,16 +203,7 @@ async def delete_platform_user(
 @routes.post(
     "/users/<user_id>/wallet/external-id",
     who=asking(AssignExternalId),
-    fails=(
-        BadExternalId,
-        ExternalIdMissing,
-        ExternalIdSet,
-        ExternalIdTaken,
-        QuotaExceeded,
-        TenantAbsent,
-        TwoExternalIds,
-        UserAbsent,
-    ),
+    fails=(ExternalIdMissing, TwoExternalIds),
 )
 async def assign_external_id(
     ports: Ports, caller: PlatformCaller, user_id: str, body: ExternalIdBody
@@ -255,18 +218,7 @@ async def assign_external_id(
 @routes.post(
     "/users/wallet/external-id/connect-or-create",
     who=asking(ConnectOrCreateUser),
-    fails=(
-        BadCustomMetadata,
-        BadEmailAddress,
-        BadExternalId,
-        ExternalIdMissing,
-        ExternalIdSet,
-        ExternalIdTaken,
-        PlatformUserAbsent,
-        QuotaExceeded,
-        TenantAbsent,
-        TwoExternalIds,
-    ),
+    fails=(ExternalIdMissing, PlatformUserAbsent, TwoExternalIds),
     max_body=MAX_METADATA_BODY,
 )
 async def connect_or_create_user(

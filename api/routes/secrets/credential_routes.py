@@ -3,26 +3,27 @@
 from api.areas.secrets import explain as explaining
 from api.areas.secrets import routes as use_cases
 from api.areas.secrets import store
-from api.areas.secrets.types import CredentialRouteChangeBody, ExplainBody, Explanation, NewCredentialRouteBody
+from api.areas.secrets.types import (
+    CredentialRouteChangeBody,
+    ExplainBody,
+    Explanation,
+    NewCredentialRouteBody,
+)
+from api.areas.templates import presets
+from api.areas.templates.presets import PresetAbsent, PresetNamesSecret, PresetNeedsSecret
+from api.areas.templates.types import RoutePresetBody
 from api.http.bodies import MAX_EXPLAIN_BODY, MAX_ROUTE_BODY
 from api.http.endpoint import Routes
 from api.http.who import asking, tenant_read, tenant_write
-from custody.credentials.rules import InvalidRoute, ValueNotForHeader, ValueNotForUser
 from custody.credentials.target import MalformedTarget
-from custody.credentials.token_exchange import ValueNotForExchange
 from custody.identity.roles import BUILDERS
 from custody.kit.answers import Answered
 from custody.kit.callers import TenantCaller
 from custody.kit.paging import Listed, Page
-from custody.kit.quotas import QuotaExceeded
 from custody.ports import Ports
+from custody.protocol.signer.order_refusals import AgentAbsent
 from custody.protocol.signer.refusals import (
-    AgentAbsent,
     CredentialRouteAbsent,
-    CredentialsMoving,
-    SecretAbsent,
-    SecretOfRouteFixed,
-    UnknownRouteField,
 )
 from custody.protocol.signer.secrets import (
     ChangeCredentialRoute,
@@ -35,26 +36,23 @@ from custody.protocol.signer.secrets import (
 routes = Routes("/secrets/routes", tag="Credential routes")
 
 
-@routes.post(
-    "",
-    who=asking(CreateCredentialRoute),
-    status=201,
-    max_body=MAX_ROUTE_BODY,
-    fails=(
-        CredentialsMoving,
-        InvalidRoute,
-        QuotaExceeded,
-        SecretAbsent,
-        ValueNotForExchange,
-        ValueNotForHeader,
-        ValueNotForUser,
-    ),
-)
+@routes.post("", who=asking(CreateCredentialRoute), status=201, max_body=MAX_ROUTE_BODY)
 async def create_credential_route(
     ports: Ports, caller: TenantCaller, body: NewCredentialRouteBody
 ) -> Answered[CredentialRoute]:
     """Create a credential route: requests that match it get the current value of its secret."""
     return await use_cases.create(ports, caller, body)
+
+
+@routes.post(
+    "/preset",
+    who=asking(CreateCredentialRoute),
+    status=201,
+    fails=(PresetAbsent, PresetNamesSecret, PresetNeedsSecret),
+)
+async def apply_route_preset(ports: Ports, caller: TenantCaller, body: RoutePresetBody) -> Answered[CredentialRoute]:
+    """Create a credential route as a preset of the tenant (`secretRoutePresets`) says, checked like any route."""
+    return await presets.apply(ports, caller, body)
 
 
 @routes.get("", who=tenant_read, private=True)
@@ -69,22 +67,7 @@ async def get_credential_route(ports: Ports, caller: TenantCaller, route_id: str
     return await store.route(ports.pool, caller.tenant, route_id)
 
 
-@routes.put(
-    "/<route_id>",
-    who=asking(ChangeCredentialRoute),
-    max_body=MAX_ROUTE_BODY,
-    fails=(
-        CredentialRouteAbsent,
-        CredentialsMoving,
-        InvalidRoute,
-        SecretAbsent,
-        SecretOfRouteFixed,
-        UnknownRouteField,
-        ValueNotForExchange,
-        ValueNotForHeader,
-        ValueNotForUser,
-    ),
-)
+@routes.put("/<route_id>", who=asking(ChangeCredentialRoute), max_body=MAX_ROUTE_BODY)
 async def change_credential_route(
     ports: Ports, caller: TenantCaller, route_id: str, body: CredentialRouteChangeBody
 ) -> Answered[CredentialRoute]:
@@ -95,7 +78,7 @@ async def change_credential_route(
     return await use_cases.change(ports, caller, route_id, body)
 
 
-@routes.delete("/<route_id>", who=asking(DeleteCredentialRoute), fails=(CredentialRouteAbsent, CredentialsMoving))
+@routes.delete("/<route_id>", who=asking(DeleteCredentialRoute))
 async def delete_credential_route(
     ports: Ports, caller: TenantCaller, route_id: str
 ) -> Answered[DeletedCredentialRoute]:

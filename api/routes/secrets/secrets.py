@@ -5,19 +5,12 @@ from api.areas.secrets.types import NewSecretBody, NewValueBody, StoredSecret, S
 from api.http.bodies import MAX_SECRET_BODY
 from api.http.endpoint import Routes
 from api.http.who import asking, tenant_read
-from custody.credentials.rules import ValueNotForHeader
 from custody.kit.answers import Answered
 from custody.kit.callers import TenantCaller
 from custody.kit.paging import Listed, Page
-from custody.kit.quotas import QuotaExceeded
 from custody.ports import Ports
 from custody.protocol.signer.refusals import (
-    BadDescription,
-    BadExpiry,
-    CredentialsMoving,
     SecretAbsent,
-    SecretNameTaken,
-    ValueTooLong,
 )
 from custody.protocol.signer.secrets import (
     CreateSecret,
@@ -30,13 +23,7 @@ from custody.protocol.signer.secrets import (
 routes = Routes("/secrets", tag="Secrets")
 
 
-@routes.post(
-    "",
-    max_body=MAX_SECRET_BODY,
-    who=asking(CreateSecret),
-    status=201,
-    fails=(BadDescription, BadExpiry, CredentialsMoving, QuotaExceeded, SecretNameTaken, ValueTooLong),
-)
+@routes.post("", max_body=MAX_SECRET_BODY, who=asking(CreateSecret), status=201)
 async def create_secret(ports: Ports, caller: TenantCaller, body: NewSecretBody) -> Answered[StoredSecret]:
     """Store a secret; its value is never returned again.
 
@@ -57,12 +44,7 @@ async def get_secret(ports: Ports, caller: TenantCaller, secret_id: str) -> Secr
     return await store.get(ports.pool, caller.tenant, secret_id)
 
 
-@routes.put(
-    "/<secret_id>",
-    max_body=MAX_SECRET_BODY,
-    who=asking(RotateSecret),
-    fails=(CredentialsMoving, SecretAbsent, ValueNotForHeader, ValueTooLong),
-)
+@routes.put("/<secret_id>", max_body=MAX_SECRET_BODY, who=asking(RotateSecret))
 async def replace_secret_value(
     ports: Ports, caller: TenantCaller, secret_id: str, body: NewValueBody
 ) -> Answered[StoredValue]:
@@ -70,12 +52,7 @@ async def replace_secret_value(
     return await change.replace(ports, caller, secret_id, body, rotate=False)
 
 
-@routes.post(
-    "/<secret_id>/rotate",
-    max_body=MAX_SECRET_BODY,
-    who=asking(RotateSecret),
-    fails=(CredentialsMoving, SecretAbsent, ValueNotForHeader, ValueTooLong),
-)
+@routes.post("/<secret_id>/rotate", max_body=MAX_SECRET_BODY, who=asking(RotateSecret))
 async def rotate_secret(
     ports: Ports, caller: TenantCaller, secret_id: str, body: NewValueBody
 ) -> Answered[StoredValue]:
@@ -83,7 +60,7 @@ async def rotate_secret(
     return await change.replace(ports, caller, secret_id, body, rotate=True)
 
 
-@routes.delete("/<secret_id>", who=asking(DeleteSecret), fails=(CredentialsMoving, SecretAbsent))
+@routes.delete("/<secret_id>", who=asking(DeleteSecret))
 async def delete_secret(ports: Ports, caller: TenantCaller, secret_id: str) -> Answered[DeletedSecret]:
     """Delete a secret: its value is destroyed, its name is free again, and routes that use it fail."""
     return await ports.workers.ask(DeleteSecret(secret_id), caller)

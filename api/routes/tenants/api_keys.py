@@ -9,8 +9,7 @@ from custody.kit.callers import SessionCaller
 from custody.kit.paging import Listed, Page
 from custody.ports import Ports
 from custody.protocol.identity.api_keys import ApiKey, CreateApiKey, NewApiKey, RevokeApiKey
-from custody.protocol.identity.refusals import ApiKeyAbsent, LastApiKey, TooManyApiKeys
-from custody.protocol.refusals import AdministrationMoving, TenantAbsent
+from custody.protocol.refusals import TenantAbsent
 
 routes = Routes("/tenants/<tenant_id>/api-keys", tag="API keys")
 
@@ -25,14 +24,7 @@ async def list_api_keys(ports: Ports, caller: SessionCaller, tenant_id: str, que
     return await store.api_keys(ports.pool, caller.tenant, query)
 
 
-@routes.post(
-    "",
-    who=asking(CreateApiKey),
-    status=201,
-    fails=(AdministrationMoving, TooManyApiKeys),
-    private=True,
-    shows_secret=True,
-)
+@routes.post("", who=asking(CreateApiKey), status=201, private=True, shows_secret=True)
 async def create_api_key(
     ports: Ports, caller: SessionCaller, tenant_id: str, body: NewApiKeyBody
 ) -> Answered[NewApiKey]:
@@ -44,7 +36,7 @@ async def create_api_key(
     return await ports.workers.ask(CreateApiKey(body.overlap_seconds, body.name), caller)
 
 
-@routes.delete("/<api_key_id>", who=asking(RevokeApiKey), fails=(AdministrationMoving, ApiKeyAbsent, LastApiKey))
+@routes.delete("/<api_key_id>", who=asking(RevokeApiKey))
 async def revoke_api_key(
     ports: Ports, caller: SessionCaller, tenant_id: str, api_key_id: str, body: RevokeApiKeyBody
 ) -> Answered[ApiKey]:

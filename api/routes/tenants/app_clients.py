@@ -6,7 +6,6 @@ from api.areas.tenants.credential_types import AppClientsBody, MissingField, One
 from api.http.bodies import MAX_CONFIG_BODY
 from api.http.endpoint import Routes
 from api.http.who import admin, admin_mfa, asking
-from custody.identity.app_clients import InvalidAppClient
 from custody.kit.answers import Answered
 from custody.kit.callers import SessionCaller
 from custody.kit.paging import Listed, Page
@@ -23,12 +22,7 @@ from custody.protocol.identity.credentials import (
 from custody.protocol.identity.refusals import (
     AppClientAbsent,
     AppClientTaken,
-    AppSecretAbsent,
-    DefaultTaken,
-    TooManyAppClients,
-    TooManyAppSecrets,
 )
-from custody.protocol.refusals import AdministrationMoving
 
 routes = Routes("/tenants/<tenant_id>/app-clients", tag="App clients")
 
@@ -44,15 +38,7 @@ async def list_app_clients(ports: Ports, caller: SessionCaller, tenant_id: str, 
     max_body=MAX_CONFIG_BODY,
     who=asking(PutAppClients),
     status=201,
-    fails=(
-        AdministrationMoving,
-        AppClientTaken,
-        DefaultTaken,
-        InvalidAppClient,
-        MissingField,
-        OneOrSeveral,
-        TooManyAppClients,
-    ),
+    fails=(AppClientTaken, MissingField, OneOrSeveral),
 )
 async def create_app_clients(
     ports: Ports, caller: SessionCaller, tenant_id: str, body: AppClientsBody
@@ -61,12 +47,7 @@ async def create_app_clients(
     return await use_cases.create(ports, caller, body)
 
 
-@routes.put(
-    "",
-    max_body=MAX_CONFIG_BODY,
-    who=asking(PutAppClients),
-    fails=(AdministrationMoving, DefaultTaken, InvalidAppClient, MissingField, OneOrSeveral, TooManyAppClients),
-)
+@routes.put("", max_body=MAX_CONFIG_BODY, who=asking(PutAppClients), fails=(MissingField, OneOrSeveral))
 async def replace_app_clients(
     ports: Ports, caller: SessionCaller, tenant_id: str, body: AppClientsBody
 ) -> Answered[use_cases.Stored]:
@@ -74,7 +55,7 @@ async def replace_app_clients(
     return await use_cases.put(ports, caller, body)
 
 
-@routes.delete("/<client_id>", who=asking(DeleteAppClient), fails=(AdministrationMoving, AppClientAbsent))
+@routes.delete("/<client_id>", who=asking(DeleteAppClient))
 async def delete_app_client(ports: Ports, caller: SessionCaller, tenant_id: str, client_id: str) -> Answered[Deleted]:
     """Delete an app client; its secrets stop working."""
     return await ports.workers.ask(DeleteAppClient(client_id), caller)
@@ -91,14 +72,7 @@ async def list_app_secrets(
     return await store.app_secrets(ports.pool, caller.tenant, client_id, query)
 
 
-@routes.post(
-    "/<client_id>/secrets",
-    who=asking(CreateAppSecret),
-    status=201,
-    fails=(AdministrationMoving, AppClientAbsent, TooManyAppSecrets),
-    private=True,
-    shows_secret=True,
-)
+@routes.post("/<client_id>/secrets", who=asking(CreateAppSecret), status=201, private=True, shows_secret=True)
 async def create_app_secret(
     ports: Ports, caller: SessionCaller, tenant_id: str, client_id: str
 ) -> Answered[NewAppSecret]:
@@ -106,9 +80,7 @@ async def create_app_secret(
     return await ports.workers.ask(CreateAppSecret(client_id), caller)
 
 
-@routes.delete(
-    "/<client_id>/secrets/<app_secret_id>", who=asking(RevokeAppSecret), fails=(AdministrationMoving, AppSecretAbsent)
-)
+@routes.delete("/<client_id>/secrets/<app_secret_id>", who=asking(RevokeAppSecret))
 async def revoke_app_secret(
     ports: Ports, caller: SessionCaller, tenant_id: str, client_id: str, app_secret_id: str
 ) -> Answered[Deleted]:

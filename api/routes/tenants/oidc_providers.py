@@ -7,12 +7,10 @@ from api.areas.sign_on.oidc_types import OidcProviders, OidcProvidersBody
 from api.http.bodies import MAX_CONFIG_BODY
 from api.http.endpoint import Routes
 from api.http.who import admin, asking
-from custody.identity.oidc_provider import InvalidOidcProvider
 from custody.kit.answers import Answered
 from custody.kit.callers import SessionCaller
 from custody.ports import Ports
 from custody.protocol.identity.oidc import PutOidcProviders
-from custody.protocol.refusals import AdministrationMoving
 
 routes = Routes("/tenants/<tenant_id>/oidc-providers", tag="Sign-on")
 
@@ -27,7 +25,7 @@ async def get_oidc_providers(ports: Ports, caller: SessionCaller, tenant_id: str
     "",
     max_body=MAX_CONFIG_BODY,
     who=asking(PutOidcProviders),
-    fails=(AdministrationMoving, InvalidOidcProvider, OidcDiscoveryFailed, OidcSecretAmbiguous),
+    fails=(OidcDiscoveryFailed, OidcSecretAmbiguous),
 )
 async def put_oidc_providers(
     ports: Ports, caller: SessionCaller, tenant_id: str, body: OidcProvidersBody

@@ -6,7 +6,7 @@ from api.http import idempotency_metrics as metrics
 from api.http.endpoint import Routes
 from api.http.who import admin_mfa
 from custody.idempotency.types import IdempotencyMetrics
-from custody.kit.answers import Document
+from custody.kit.answer_kinds import Document
 from custody.kit.callers import SessionCaller
 from custody.ports import Ports
 

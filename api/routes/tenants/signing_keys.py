@@ -14,8 +14,6 @@ from custody.protocol.identity.credentials import (
     RevokeSigningKey,
     SigningKey,
 )
-from custody.protocol.identity.refusals import SigningKeyAbsent, TooManySigningKeys
-from custody.protocol.refusals import AdministrationMoving
 
 routes = Routes("/tenants/<tenant_id>/request-signing-keys", tag="Request signing")
 
@@ -29,15 +27,7 @@ async def list_signing_keys(ports: Ports, caller: SessionCaller, tenant_id: str,
     return await store.signing_keys(ports.pool, caller.tenant, query)
 
 
-@routes.post(
-    "",
-    who=asking(CreateSigningKey),
-    status=201,
-    fails=(AdministrationMoving, TooManySigningKeys),
-    private=True,
-    shows_secret=True,
-    unsigned=True,
-)
+@routes.post("", who=asking(CreateSigningKey), status=201, private=True, shows_secret=True, unsigned=True)
 async def create_signing_key(ports: Ports, caller: SessionCaller, tenant_id: str) -> Answered[NewSigningKey]:
     """Create a request-signing key, its secret returned only in this response; active keys keep working for seven days.
 
@@ -46,7 +36,7 @@ async def create_signing_key(ports: Ports, caller: SessionCaller, tenant_id: str
     return await ports.workers.ask(CreateSigningKey(), caller)
 
 
-@routes.delete("/<key_id>", who=asking(RevokeSigningKey), fails=(AdministrationMoving, SigningKeyAbsent))
+@routes.delete("/<key_id>", who=asking(RevokeSigningKey))
 async def revoke_signing_key(ports: Ports, caller: SessionCaller, tenant_id: str, key_id: str) -> Answered[Deleted]:
     """Revoke a key at once."""
     return await ports.workers.ask(RevokeSigningKey(key_id), caller)

@@ -2,16 +2,14 @@
 
 from api.http.endpoint import Routes
 from api.http.who import admin, asking
-from custody.identity.domains import BadDomain
-from custody.kit.answers import Answered, Created
+from custody.kit.answer_kinds import Created
+from custody.kit.answers import Answered
 from custody.kit.callers import SessionCaller
 from custody.kit.dns_records import DnsAlias, DnsTooManyValues, DnsUnavailable
 from custody.kit.paging import Listed, Page
 from custody.ports import Ports
 from custody.protocol.identity.credentials import Deleted
 from custody.protocol.identity.domains import DeleteSsoDomain, PutSsoDomain, SsoDomain, VerifySsoDomain
-from custody.protocol.identity.refusals import DnsRecordMissing, DomainTaken, SsoDomainAbsent, TooManySsoDomains
-from custody.protocol.refusals import AdministrationMoving
 from custody.sign_on import domain_store as store
 from custody.sign_on import domains
 from custody.sign_on.domains import DnsBusy, SsoDomainBody
@@ -25,7 +23,7 @@ async def list_sso_domains(ports: Ports, caller: SessionCaller, tenant_id: str, 
     return await store.domains(ports.pool, caller.tenant, query)
 
 
-@routes.post("", who=asking(PutSsoDomain), fails=(AdministrationMoving, BadDomain, TooManySsoDomains))
+@routes.post("", who=asking(PutSsoDomain))
 async def put_sso_domain(
     ports: Ports, caller: SessionCaller, tenant_id: str, body: SsoDomainBody
 ) -> Answered[Created[SsoDomain] | SsoDomain]:
@@ -40,16 +38,7 @@ async def put_sso_domain(
 @routes.post(
     "/<domain>/verify",
     who=asking(VerifySsoDomain),
-    fails=(
-        AdministrationMoving,
-        DnsAlias,
-        DnsBusy,
-        DnsRecordMissing,
-        DnsTooManyValues,
-        DnsUnavailable,
-        DomainTaken,
-        SsoDomainAbsent,
-    ),
+    fails=(DnsAlias, DnsBusy, DnsTooManyValues, DnsUnavailable),
 )
 async def verify_sso_domain(ports: Ports, caller: SessionCaller, tenant_id: str, domain: str) -> Answered[SsoDomain]:
     """Look for a domain's TXT record and, if it is there, count the domain as the tenant's.
@@ -60,7 +49,7 @@ async def verify_sso_domain(ports: Ports, caller: SessionCaller, tenant_id: str,
     return await domains.verify(ports, caller, domain)
 
 
-@routes.delete("/<domain>", who=asking(DeleteSsoDomain), fails=(AdministrationMoving, SsoDomainAbsent))
+@routes.delete("/<domain>", who=asking(DeleteSsoDomain))
 async def delete_sso_domain(ports: Ports, caller: SessionCaller, tenant_id: str, domain: str) -> Answered[Deleted]:
     """Delete an e-mail domain; nobody has to sign on for it any more."""
     return await ports.workers.ask(DeleteSsoDomain(domain), caller)

@@ -8,25 +8,13 @@ from api.areas.tenants.usage import Usage, usage
 from api.http.bodies import MAX_CONFIG_BODY
 from api.http.endpoint import Routes
 from api.http.who import admin, anybody, asking, tenant_key, tenant_read
-from custody.identity.app_clients import InvalidAppClient
 from custody.identity.theme import InvalidTheme
 from custody.kit.answers import Answered
 from custody.kit.callers import PlatformCaller, SessionCaller, TenantCaller
-from custody.kit.quotas import QuotaExceeded
+from custody.kit.errors import QuotaExceeded
 from custody.ports import Ports
-from custody.protocol.identity.refusals import (
-    AppClientTaken,
-    BadApiKey,
-    BadApprovalConfig,
-    DefaultTaken,
-    PersonRequired,
-    TenantIdReserved,
-    TenantKeyTaken,
-    TenantTaken,
-    TooManyAppClients,
-)
 from custody.protocol.identity.tenants import CreateTenant, PutConfig
-from custody.protocol.refusals import AdministrationMoving, TenantAbsent
+from custody.protocol.refusals import TenantAbsent
 from custody.tenants.rules import UnknownFlag, UnknownPolicyType, WrongTenantId
 from custody.tenants.types import (
     DefaultPoliciesRetired,
@@ -41,13 +29,7 @@ from custody.tenants.types import (
 routes = Routes("/tenants", tag="Tenants")
 
 
-@routes.post(
-    "",
-    who=asking(CreateTenant),
-    status=201,
-    fails=(BadApiKey, QuotaExceeded, TenantIdReserved, TenantKeyTaken, TenantTaken),
-    lenient=DefaultPoliciesRetired,
-)
+@routes.post("", who=asking(CreateTenant), status=201, fails=(QuotaExceeded,), lenient=DefaultPoliciesRetired)
 async def register_tenant(
     ports: Ports, caller: PlatformCaller | SessionCaller, body: NewTenantBody
 ) -> Answered[RegisteredTenant]:
@@ -80,19 +62,7 @@ async def get_tenant_config(ports: Ports, caller: TenantCaller, tenant_id: str) 
     "/<tenant_id>/config",
     max_body=MAX_CONFIG_BODY,
     who=asking(PutConfig),
-    fails=(
-        AdministrationMoving,
-        AppClientTaken,
-        BadApprovalConfig,
-        DefaultTaken,
-        InvalidAppClient,
-        InvalidTheme,
-        PersonRequired,
-        TooManyAppClients,
-        UnknownFlag,
-        UnknownPolicyType,
-        WrongTenantId,
-    ),
+    fails=(InvalidTheme, UnknownFlag, UnknownPolicyType, WrongTenantId),
 )
 async def replace_tenant_config(
     ports: Ports, caller: TenantCaller, tenant_id: str, body: TenantConfigBody

@@ -20,7 +20,6 @@ from custody.kit.callers import SessionCaller
 from custody.kit.paging import Page
 from custody.ports import Ports
 from custody.protocol.identity.identities import RemediateWallets, WalletOutcome, WalletOutcomes
-from custody.protocol.refusals import AdministrationMoving
 
 routes = Routes("/user/me/tenants/<own_tenant_id>/users", tag="Wallet policy")
 
@@ -36,7 +35,7 @@ async def list_wallet_violations(
 @routes.delete(
     "/<user_id>/wallet-policy/wallets/<linked_account_id>",
     who=asking(RemediateWallets),
-    fails=(AdministrationMoving, *wallet_policy.REFUSALS.values()),
+    fails=(*wallet_policy.REFUSALS.values(),),
 )
 async def remediate_wallet(
     ports: Ports, caller: SessionCaller, own_tenant_id: str, user_id: str, linked_account_id: str
@@ -48,12 +47,7 @@ async def remediate_wallet(
     return await wallet_policy.remediate(ports, caller, user_id, linked_account_id)
 
 
-@routes.post(
-    "/wallet-policy/remediations",
-    who=asking(RemediateWallets),
-    max_body=MAX_REMEDIATIONS_BODY,
-    fails=(AdministrationMoving,),
-)
+@routes.post("/wallet-policy/remediations", who=asking(RemediateWallets), max_body=MAX_REMEDIATIONS_BODY)
 async def remediate_wallets(
     ports: Ports, caller: SessionCaller, own_tenant_id: str, body: RemediationsBody
 ) -> Answered[Remediations]:

@@ -10,16 +10,18 @@ from api.areas.transactions.actions import ActionAbsent, TransferAction
 from api.http.bodies import MAX_INTENT_BODY
 from api.http.endpoint import Routes
 from api.http.who import admin_mfa, asking, narrower
-from api.routes.vault.refusals import EVM, NODE, ORDER, TRANSFER
+from api.routes.vault.refusals import EVM, NODE, TRANSFER
+from custody.chains.evm.action_orders import CallsOrder, TransferOrder
 from custody.chains.evm.calls import CallsTooLong, EmptyCall
-from custody.chains.orders import CallsOrder, TransferOrder
 from custody.kit.answers import Answered
 from custody.kit.callers import AgentCaller, SessionCaller
 from custody.kit.refs import AgentRef
 from custody.ports import Ports
 from custody.protocol.signer.intents import SendCalls
-from custody.protocol.signer.orders import SignOrder, Simulate
-from custody.protocol.signer.refusals import AuthorityTampered, ReferenceTaken, SignerRequired
+from custody.protocol.signer.order_refusals import ReferenceTaken
+from custody.protocol.signer.orders import SignOrder
+from custody.protocol.signer.refusals import SignerRequired
+from custody.protocol.signer.simulation import Simulate
 
 routes = Routes("/vault", tag="Wallet actions")
 
@@ -27,7 +29,7 @@ routes = Routes("/vault", tag="Wallet actions")
 @routes.post(
     "/<agent>/actions/transfer/quote",
     who=narrower(admin_mfa("vaultSigning"), than=Simulate),
-    fails=(*ORDER, *NODE, *EVM, *TRANSFER),
+    fails=(*NODE, *EVM, *TRANSFER),
     private=True,
 )
 async def quote_transfer(ports: Ports, caller: SessionCaller, agent: AgentRef, body: TransferOrder) -> TransferQuote:
@@ -42,7 +44,7 @@ async def quote_transfer(ports: Ports, caller: SessionCaller, agent: AgentRef, b
 @routes.post(
     "/<agent>/actions/transfer",
     who=asking(SignOrder),
-    fails=(*ORDER, *NODE, *EVM, *TRANSFER, ReferenceTaken, SignerRequired),
+    fails=(*NODE, *EVM, *TRANSFER, ReferenceTaken, SignerRequired),
     private=True,
     queues=True,
     headers_too=("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"),
@@ -64,7 +66,7 @@ async def transfer_funds(
     "/<agent>/actions/send-calls",
     who=asking(SendCalls),
     max_body=MAX_INTENT_BODY,
-    fails=(*ORDER, *EVM, *TRANSFER, AuthorityTampered, CallsTooLong, EmptyCall, ReferenceTaken, SignerRequired),
+    fails=(*EVM, *TRANSFER, CallsTooLong, EmptyCall),
     private=True,
 )
 async def send_calls(ports: Ports, caller: AgentCaller, agent: AgentRef, body: CallsOrder) -> Answered[SentCalls]:

@@ -7,16 +7,15 @@ from api.areas.signing.types import Decided
 from api.http.bodies import MAX_PSBT_BODY
 from api.http.endpoint import Routes
 from api.http.who import asking
-from api.routes.vault.refusals import ORDER, PSBT
-from custody.chains.bitcoin.refusals import BadWalletScope
-from custody.chains.orders import PsbtOrder
+from api.routes.vault.refusals import PSBT
+from custody.chains.bitcoin.orders import PsbtOrder
 from custody.kit.answers import Answered
 from custody.kit.callers import AgentCaller, SessionCaller, TenantCaller
 from custody.kit.refs import AgentRef
 from custody.ports import Ports
 from custody.protocol.signer.bitcoin import FindBitcoinAddress
 from custody.protocol.signer.orders import SignOrder
-from custody.protocol.signer.refusals import AgentAbsent, KeyTampered, SignerRequired, TooManyAccounts
+from custody.protocol.signer.refusals import SignerRequired
 
 routes = Routes("/vault", tag="Signing")
 
@@ -25,7 +24,7 @@ routes = Routes("/vault", tag="Signing")
     "/<agent>/sign-bitcoin-psbt",
     max_body=MAX_PSBT_BODY,
     who=asking(SignOrder),
-    fails=(*ORDER, *PSBT, SignerRequired),
+    fails=(*PSBT, SignerRequired),
     private=True,
     queues=True,
 )
@@ -40,12 +39,7 @@ async def sign_bitcoin_psbt(
     return await psbt.sign(ports, caller, agent, body)
 
 
-@routes.get(
-    "/<agent>/bitcoin/address",
-    who=asking(FindBitcoinAddress),
-    fails=(AgentAbsent, BadWalletScope, KeyTampered, TooManyAccounts),
-    private=True,
-)
+@routes.get("/<agent>/bitcoin/address", who=asking(FindBitcoinAddress), private=True)
 async def get_bitcoin_address(
     ports: Ports, caller: TenantCaller | AgentCaller, agent: AgentRef, query: AddressQuery
 ) -> BitcoinAddress:

@@ -5,11 +5,12 @@ from api.areas.transactions.redaction import shown_to
 from api.http.endpoint import Routes
 from api.http.who import agent_token, tenant_read
 from custody.kit.callers import AgentCaller, TenantCaller
-from custody.kit.instants import BadTime
 from custody.kit.paging import Listed, Page
 from custody.kit.refs import AgentRef
+from custody.kit.search_bounds import BadTime
 from custody.ports import Ports
-from custody.protocol.signer.refusals import AgentAbsent, TransactionAbsent
+from custody.protocol.signer.order_refusals import AgentAbsent
+from custody.protocol.signer.refusals import TransactionAbsent
 from custody.transactions import store
 from custody.transactions.types import (
     HistoryQuery,

@@ -5,31 +5,16 @@ from api.http.endpoint import Routes
 from api.http.who import asking
 from custody.kit.answers import Answered
 from custody.kit.callers import TenantCaller
-from custody.kit.errors import Frozen
 from custody.kit.refs import AgentRef
 from custody.ports import Ports
-from custody.protocol.signer.import_refusals import (
-    ImportByPerson,
-    ImportDisabled,
-    ImportEnvelope,
-    ImportSessionInvalid,
-    ImportUnderQuorum,
-    ImportWrongAgent,
-    TooManyImports,
-    WalletInUse,
-    WalletTaken,
-)
 from custody.protocol.signer.imports import BeginImport, FinishImport, Imported, ImportSession, SealedKey
-from custody.protocol.signer.refusals import AgentAbsent, KeyTampered, PolicyTampered
 
 routes = Routes("/vault", tag="Key imports")
 # Twice a sealed key of the longest form, every character escaped.
 MAX_IMPORT_BODY = 40 * 1024
-ADMITTED = (AgentAbsent, Frozen, ImportByPerson, ImportDisabled, ImportUnderQuorum, PolicyTampered)
-SUBMITTED = (ImportEnvelope, ImportSessionInvalid, ImportWrongAgent, KeyTampered, WalletInUse, WalletTaken)
 
 
-@routes.post("/<agent>/import/init", who=asking(BeginImport), fails=(*ADMITTED, TooManyImports), private=True)
+@routes.post("/<agent>/import/init", who=asking(BeginImport), private=True)
 async def begin_key_import(
     ports: Ports, caller: TenantCaller, agent: AgentRef, body: ImportBegun
 ) -> Answered[ImportSession]:
@@ -41,13 +26,7 @@ async def begin_key_import(
     return await ports.workers.ask(BeginImport(agent.agent, body.chain), caller)
 
 
-@routes.post(
-    "/<agent>/import/submit",
-    max_body=MAX_IMPORT_BODY,
-    who=asking(FinishImport),
-    fails=(*ADMITTED, *SUBMITTED),
-    private=True,
-)
+@routes.post("/<agent>/import/submit", max_body=MAX_IMPORT_BODY, who=asking(FinishImport), private=True)
 async def finish_key_import(ports: Ports, caller: TenantCaller, agent: AgentRef, body: SealedKey) -> Answered[Imported]:
     """Submit a sealed private key, which becomes the agent's on that chain.
 

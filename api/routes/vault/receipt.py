@@ -5,18 +5,12 @@ from api.http.who import asking
 from custody.kit.callers import AgentCaller, TenantCaller
 from custody.kit.refs import AgentRef
 from custody.ports import Ports
-from custody.protocol.signer.orders import IssueReceipt, Receipt
-from custody.protocol.signer.refusals import AgentAbsent, NotRecorded, NotSigned, TransactionAbsent
+from custody.protocol.signer.receipts import IssueReceipt, Receipt
 
 routes = Routes("/vault", tag="Transactions")
 
 
-@routes.get(
-    "/<agent>/transactions/<tx_id>/receipt",
-    who=asking(IssueReceipt),
-    fails=(AgentAbsent, NotRecorded, NotSigned, TransactionAbsent),
-    private=True,
-)
+@routes.get("/<agent>/transactions/<tx_id>/receipt", who=asking(IssueReceipt), private=True)
 async def get_receipt(ports: Ports, caller: TenantCaller | AgentCaller, agent: AgentRef, tx_id: str) -> Receipt:
     """Get a signed receipt of a signature: the rules that judged it, what it does, and who approved it.
 

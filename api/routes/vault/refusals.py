@@ -1,4 +1,4 @@
-"""The refusals of orders, by what is asked of the signer and by what is signed."""
+"""The refusals of orders by what is signed; what any order is refused with, the commands declare."""
 
 from custody.chains.bitcoin.refusals import (
     BadWalletScope,
@@ -25,50 +25,29 @@ from custody.chains.node_shares import NodeCallsSpent
 from custody.chains.rpc import BroadcastRefused, InsufficientFunds, RpcRefused, RpcUnavailable
 from custody.chains.solana.effects import DeclaredMismatch
 from custody.chains.solana.message import SolanaMalformed, SolanaUnsupported
-from custody.kit.errors import Frozen, UpstreamFailed
-from custody.kit.quotas import DailyQuotaExceeded, QuotaExceeded
-from custody.protocol.signer.refusals import (
-    AgentAbsent,
-    AlreadyReplaced,
-    ApprovalAbsent,
-    ApprovalChanged,
-    ApprovalExpired,
-    ApprovalResolved,
-    ApprovalStale,
-    AuthorityTampered,
-    AuthorizationStale,
-    Busy,
+from custody.kit.errors import UpstreamFailed
+from custody.payments.refusals import OfferUnpayable, PaymentRefused
+from custody.protocol.signer.order_refusals import (
+    DocumentExpired,
     FeeAboveCap,
     FeeTooLow,
     GasLimitTooLow,
-    KeyTampered,
     NonceGap,
     NonceImplausible,
     NonceTaken,
     NonceUsed,
+)
+from custody.protocol.signer.refusals import (
+    AlreadyReplaced,
     NotEvm,
     NotSigned,
-    PolicyTampered,
     PsbtAmbiguous,
     TransactionAbsent,
     TransactionFinal,
     TypedDataAmbiguous,
-    UnknownChain,
     UnsupportedChain,
-    VoteRefused,
 )
 
-# Any order.
-ORDER = (
-    AgentAbsent,
-    Busy,
-    DailyQuotaExceeded,
-    Frozen,
-    KeyTampered,
-    PolicyTampered,
-    QuotaExceeded,
-    UnknownChain,
-)
 # One that a node prepares or is sent.
 NODE = (BroadcastRefused, InsufficientFunds, NodeCallsSpent, RpcRefused, RpcUnavailable, UpstreamFailed)
 EVM = (
@@ -93,8 +72,9 @@ TRANSFER = (
     UnsupportedChain,
 )
 SOLANA = (DeclaredMismatch, FeeAboveCap, SolanaMalformed, SolanaUnsupported)
-TYPED_DATA = (BadTypedData, TypedDataAmbiguous)
+TYPED_DATA = (BadTypedData, DocumentExpired, TypedDataAmbiguous)
 MESSAGE = (BadMessage, MessageNotOurs)
+PAYMENT = (OfferUnpayable, PaymentRefused, SolanaUnsupported)
 PSBT = (
     BadWalletScope,
     FeeAboveCap,
@@ -107,21 +87,5 @@ PSBT = (
     PsbtUnprovenInput,
 )
 REPLACEMENT = (AlreadyReplaced, NotEvm, NotSigned, TransactionAbsent, TransactionFinal)
-DENY = (ApprovalAbsent, ApprovalChanged, ApprovalExpired, ApprovalResolved, Busy)
-# What was queued is judged and finished again.
-APPROVE = (
-    *DENY,
-    *ORDER,
-    *NODE,
-    *EVM,
-    *SOLANA,
-    *TYPED_DATA,
-    *MESSAGE,
-    *PSBT,
-    *REPLACEMENT,
-    *TRANSFER,
-    ApprovalStale,
-    AuthorityTampered,
-    AuthorizationStale,
-    VoteRefused,
-)
+# What was queued is judged and finished again, whatever kind it is of.
+QUEUED = (*NODE, *EVM, *SOLANA, *TYPED_DATA, *MESSAGE, *PAYMENT, *PSBT, *REPLACEMENT, *TRANSFER)

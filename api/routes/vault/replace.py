@@ -5,8 +5,8 @@ from api.areas.signing.answers import EvmSigned
 from api.areas.signing.types import Decided
 from api.http.endpoint import Routes
 from api.http.who import asking
-from api.routes.vault.refusals import EVM, NODE, ORDER, REPLACEMENT
-from custody.chains.orders import ReplacementFees
+from api.routes.vault.refusals import EVM, NODE
+from custody.chains.evm.action_orders import ReplacementFees
 from custody.kit.answers import Answered
 from custody.kit.callers import AgentCaller, SessionCaller
 from custody.kit.refs import AgentRef
@@ -19,7 +19,7 @@ routes = Routes("/vault", tag="Signing")
 @routes.post(
     "/<agent>/transactions/<tx_id>/replace",
     who=asking(ReplaceEvm),
-    fails=(*ORDER, *NODE, *EVM, *REPLACEMENT),
+    fails=(*NODE, *EVM),
     private=True,
     queues=True,
 )

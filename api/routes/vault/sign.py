@@ -7,14 +7,10 @@ from api.areas.signing.types import Decided
 from api.http.bodies import MAX_EVM_BODY, MAX_MESSAGE_BODY, MAX_TYPED_DATA_BODY
 from api.http.endpoint import Routes
 from api.http.who import asking
-from api.routes.vault.refusals import EVM, MESSAGE, NODE, ORDER, SOLANA, TYPED_DATA
-from custody.chains.orders import (
-    EvmOrder,
-    EvmQuestion,
-    SolanaOrder,
-    SolanaQuestion,
-    TypedDataQuestion,
-)
+from api.routes.vault.refusals import EVM, MESSAGE, NODE, SOLANA, TYPED_DATA
+from custody.chains.evm.orders import EvmOrder
+from custody.chains.orders import EvmQuestion, SolanaQuestion, TypedDataQuestion
+from custody.chains.solana.orders import SolanaOrder
 from custody.chains.typed_body import TypedDataBody
 from custody.kit.answers import Answered
 from custody.kit.callers import AgentCaller, SessionCaller
@@ -29,7 +25,7 @@ routes = Routes("/vault", tag="Signing")
     "/<agent>/sign",
     max_body=MAX_EVM_BODY,
     who=asking(SignOrder),
-    fails=(*ORDER, *NODE, *EVM),
+    fails=(*NODE, *EVM),
     private=True,
     queues=True,
 )
@@ -47,7 +43,7 @@ async def sign_evm_transaction(
     "/<agent>/sign-typed-data",
     max_body=MAX_TYPED_DATA_BODY,
     who=asking(SignOrder),
-    fails=(*ORDER, *TYPED_DATA),
+    fails=TYPED_DATA,
     private=True,
     queues=True,
 )
@@ -61,13 +57,7 @@ async def sign_typed_data(
     return await request.sign(ports, caller, agent, TypedDataQuestion(body.order()), TypedDataSigned)
 
 
-@routes.post(
-    "/<agent>/sign-solana",
-    who=asking(SignOrder),
-    fails=(*ORDER, *NODE, *SOLANA),
-    private=True,
-    queues=True,
-)
+@routes.post("/<agent>/sign-solana", who=asking(SignOrder), fails=(*NODE, *SOLANA), private=True, queues=True)
 async def sign_solana_transaction(
     ports: Ports, caller: AgentCaller | SessionCaller, agent: AgentRef, body: SolanaOrder
 ) -> Answered[Decided[SolanaSigned]]:
@@ -82,7 +72,7 @@ async def sign_solana_transaction(
     "/<agent>/sign-message",
     max_body=MAX_MESSAGE_BODY,
     who=asking(SignOrder),
-    fails=(*ORDER, *MESSAGE),
+    fails=MESSAGE,
     private=True,
     queues=True,
 )

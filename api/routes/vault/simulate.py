@@ -6,11 +6,11 @@ from api.areas.simulation.types import Simulated
 from api.http.bodies import MAX_PSBT_BODY
 from api.http.endpoint import Routes
 from api.http.who import asking
-from api.routes.vault.refusals import EVM, MESSAGE, NODE, ORDER, PSBT, SOLANA, TRANSFER, TYPED_DATA
+from api.routes.vault.refusals import EVM, MESSAGE, NODE, PSBT, SOLANA, TRANSFER, TYPED_DATA
 from custody.kit.callers import AgentCaller, TenantCaller
 from custody.kit.refs import AgentRef
 from custody.ports import Ports
-from custody.protocol.signer.orders import Simulate
+from custody.protocol.signer.simulation import Simulate
 
 routes = Routes("/vault", tag="Signing")
 
@@ -19,7 +19,7 @@ routes = Routes("/vault", tag="Signing")
     "/<agent>/simulate",
     max_body=MAX_PSBT_BODY,
     who=asking(Simulate),
-    fails=(*ORDER, *NODE, *EVM, *SOLANA, *TYPED_DATA, *MESSAGE, *TRANSFER, *PSBT),
+    fails=(*NODE, *EVM, *SOLANA, *TYPED_DATA, *MESSAGE, *TRANSFER, *PSBT),
     private=True,
 )
 async def simulate_order(

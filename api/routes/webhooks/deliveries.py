@@ -3,26 +3,15 @@
 from api.areas.webhooks import export as exporting
 from api.http.endpoint import Routes
 from api.http.who import admin_mfa, asking
-from custody.kit.answers import Answered, Document
+from custody.kit.answer_kinds import Document
+from custody.kit.answers import Answered
 from custody.kit.callers import SessionCaller
 from custody.kit.paging import Listed
 from custody.ports import Ports
 from custody.protocol.identity.refusals import (
-    DeliveryAbsent,
-    DeliveryDelivered,
-    DeliveryUnderWay,
-    EventForgotten,
-    NotSubscribed,
-    RetryBudgetUsed,
-    TestNotReplayed,
-    TooManySentAgain,
     WebhookAbsent,
-    WebhookDeleted,
-    WebhookDisabled,
-    WebhookUrlChanged,
 )
 from custody.protocol.identity.webhooks import Delivery, ReplayDelivery, RetryDelivery
-from custody.protocol.refusals import AdministrationMoving
 from custody.webhooks import store
 from custody.webhooks.types import DeliveryQuery, ExportQuery
 
@@ -43,20 +32,7 @@ async def export_deliveries(ports: Ports, caller: SessionCaller, webhook_id: str
     return await exporting.export(ports.pool, caller.tenant, webhook_id, query)
 
 
-@routes.post(
-    "/deliveries/<delivery_id>/retry",
-    who=asking(RetryDelivery),
-    fails=(
-        AdministrationMoving,
-        DeliveryAbsent,
-        DeliveryDelivered,
-        DeliveryUnderWay,
-        RetryBudgetUsed,
-        WebhookDeleted,
-        WebhookDisabled,
-        WebhookUrlChanged,
-    ),
-)
+@routes.post("/deliveries/<delivery_id>/retry", who=asking(RetryDelivery))
 async def retry_delivery(ports: Ports, caller: SessionCaller, delivery_id: str) -> Answered[Delivery]:
     """Retry a failed delivery at once, if it has attempts left.
 
@@ -65,22 +41,7 @@ async def retry_delivery(ports: Ports, caller: SessionCaller, delivery_id: str) 
     return await ports.workers.ask(RetryDelivery(delivery_id), caller)
 
 
-@routes.post(
-    "/deliveries/<delivery_id>/replay",
-    who=asking(ReplayDelivery),
-    fails=(
-        AdministrationMoving,
-        DeliveryAbsent,
-        DeliveryUnderWay,
-        EventForgotten,
-        NotSubscribed,
-        TestNotReplayed,
-        TooManySentAgain,
-        WebhookDeleted,
-        WebhookDisabled,
-        WebhookUrlChanged,
-    ),
-)
+@routes.post("/deliveries/<delivery_id>/replay", who=asking(ReplayDelivery))
 async def replay_delivery(ports: Ports, caller: SessionCaller, delivery_id: str) -> Answered[Delivery]:
     """Replay the event of a delivered or failed delivery as a new delivery with a new signature.
 

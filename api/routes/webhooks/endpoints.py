@@ -6,9 +6,8 @@ from api.http.who import admin_mfa, asking
 from custody.kit.answers import Answered
 from custody.kit.callers import SessionCaller
 from custody.kit.paging import Listed, Page
-from custody.kit.quotas import QuotaExceeded
 from custody.ports import Ports
-from custody.protocol.identity.refusals import TooManySentAgain, TooManyWebhookSecrets, WebhookAbsent, WebhookDisabled
+from custody.protocol.identity.refusals import WebhookAbsent
 from custody.protocol.identity.webhooks import (
     ChangeWebhook,
     CreateWebhook,
@@ -21,7 +20,6 @@ from custody.protocol.identity.webhooks import (
     SendWebhookTest,
     Webhook,
 )
-from custody.protocol.refusals import AdministrationMoving
 from custody.webhooks import store
 from custody.webhooks.names import UnknownEvent
 from custody.webhooks.targets import BadWebhookUrl
@@ -34,7 +32,7 @@ routes = Routes("/webhooks", tag="Webhooks")
     "",
     who=asking(CreateWebhook),
     status=201,
-    fails=(AdministrationMoving, BadWebhookUrl, QuotaExceeded, UnknownEvent),
+    fails=(BadWebhookUrl, UnknownEvent),
     private=True,
     shows_secret=True,
 )
@@ -58,9 +56,7 @@ async def get_webhook(ports: Ports, caller: SessionCaller, webhook_id: str) -> W
     return await store.get(ports.pool, caller.tenant, webhook_id)
 
 
-@routes.put(
-    "/<webhook_id>", who=asking(ChangeWebhook), fails=(AdministrationMoving, BadWebhookUrl, UnknownEvent, WebhookAbsent)
-)
+@routes.put("/<webhook_id>", who=asking(ChangeWebhook), fails=(BadWebhookUrl, UnknownEvent))
 async def change_webhook(
     ports: Ports, caller: SessionCaller, webhook_id: str, body: WebhookChangeBody
 ) -> Answered[Webhook]:
@@ -71,19 +67,13 @@ async def change_webhook(
     return await endpoints.change(ports, caller, webhook_id, body)
 
 
-@routes.delete("/<webhook_id>", who=asking(DeleteWebhook), fails=(AdministrationMoving, WebhookAbsent))
+@routes.delete("/<webhook_id>", who=asking(DeleteWebhook))
 async def delete_webhook(ports: Ports, caller: SessionCaller, webhook_id: str) -> Answered[DeletedWebhook]:
     """Delete an endpoint with its secret; pending deliveries are not sent."""
     return await ports.workers.ask(DeleteWebhook(webhook_id), caller)
 
 
-@routes.post(
-    "/<webhook_id>/roll-secret",
-    who=asking(RollWebhookSecret),
-    fails=(AdministrationMoving, TooManyWebhookSecrets, WebhookAbsent),
-    private=True,
-    shows_secret=True,
-)
+@routes.post("/<webhook_id>/roll-secret", who=asking(RollWebhookSecret), private=True, shows_secret=True)
 async def roll_webhook_secret(
     ports: Ports, caller: SessionCaller, webhook_id: str, body: RollSecretBody
 ) -> Answered[RolledWebhookSecret]:
@@ -95,11 +85,7 @@ async def roll_webhook_secret(
     return await ports.workers.ask(RollWebhookSecret(webhook_id, body.overlap_seconds), caller)
 
 
-@routes.post(
-    "/<webhook_id>/test",
-    who=asking(SendWebhookTest),
-    fails=(AdministrationMoving, TooManySentAgain, WebhookAbsent, WebhookDisabled),
-)
+@routes.post("/<webhook_id>/test", who=asking(SendWebhookTest))
 async def test_webhook(ports: Ports, caller: SessionCaller, webhook_id: str) -> Answered[Delivery]:
     """Send a signed `webhook.test` to an enabled endpoint, once.
 

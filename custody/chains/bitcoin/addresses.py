@@ -54,9 +54,9 @@ def witness_of(address: str) -> tuple[str, int, bytes] | None:
     if min(values) < 0:
         return None
     version, payload = values[0], values[1:-_CHECKSUM]
-    if _polymod([*_expanded(prefix), *values]) != (_BECH32M if version else _BECH32):
+    if _polymod([*_expand(prefix), *values]) != (_BECH32M if version else _BECH32):
         return None
-    program = _regrouped(payload, 5, 8, pad=False)
+    program = _regroup(payload, 5, 8, pad=False)
     if program is None or len(program) not in ((20, 32) if not version else range(2, 41)) or version > _VERSIONS:
         return None
     return prefix, version, bytes(program)
@@ -68,14 +68,14 @@ def _base58(version: int, content: bytes) -> str:
 
 
 def _bech32(prefix: str, version: int, program: bytes) -> str:
-    values = [version, *(_regrouped(program, 8, 5, pad=True) or ())]
+    values = [version, *(_regroup(program, 8, 5, pad=True) or ())]
     constant = _BECH32M if version else _BECH32
-    checked = _polymod([*_expanded(prefix), *values, *(0,) * _CHECKSUM]) ^ constant
+    checked = _polymod([*_expand(prefix), *values, *(0,) * _CHECKSUM]) ^ constant
     checksum = [(checked >> 5 * (5 - place)) & 31 for place in range(_CHECKSUM)]
     return prefix + "1" + "".join(_CHARACTERS[value] for value in (*values, *checksum))
 
 
-def _expanded(prefix: str) -> list[int]:
+def _expand(prefix: str) -> list[int]:
     return [ord(character) >> 5 for character in prefix] + [0] + [ord(character) & 31 for character in prefix]
 
 
@@ -88,7 +88,7 @@ def _polymod(values: list[int]) -> int:
     return check
 
 
-def _regrouped(values: bytes | list[int], before: int, after: int, *, pad: bool) -> list[int] | None:
+def _regroup(values: bytes | list[int], before: int, after: int, *, pad: bool) -> list[int] | None:
     """The same bits in groups of another size; None where bits are left that say something."""
     kept, bits, found = 0, 0, []
     for value in values:

@@ -17,13 +17,13 @@ _GENERATOR: Final = (0xF5DEE51989, 0xA9FDCA3312, 0x1BAB10E32D, 0x3706B1677A, 0x6
 
 def of_account(scope: WalletScope, fingerprint: str, xpub: str, branch: str) -> str:
     """All addresses of a branch of an account: `0` receives, `1` is change, `<0;1>` is both."""
-    return _checked(scope, f"[{_origin(scope, fingerprint)}]{xpub}/{branch}/*")
+    return _with_checksum(scope, f"[{_origin(scope, fingerprint)}]{xpub}/{branch}/*")
 
 
 def of_address(scope: WalletScope, fingerprint: str, public_key: bytes) -> str:
     """One address alone; the key of a taproot one is written by its x coordinate."""
     key = public_key[1:] if scope.address_type == "p2tr" else public_key
-    return _checked(scope, f"[{_origin(scope, fingerprint)}/{scope.change}/{scope.index}]{key.hex()}")
+    return _with_checksum(scope, f"[{_origin(scope, fingerprint)}/{scope.change}/{scope.index}]{key.hex()}")
 
 
 def _origin(scope: WalletScope, fingerprint: str) -> str:
@@ -31,7 +31,7 @@ def _origin(scope: WalletScope, fingerprint: str) -> str:
     return f"{fingerprint}/{purpose}h/{coin}h/{account}h"
 
 
-def _checked(scope: WalletScope, key: str) -> str:
+def _with_checksum(scope: WalletScope, key: str) -> str:
     text = _FORMS[scope.address_type].format(key)
     return f"{text}#{_checksum(text)}"
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from custody.chains.bitcoin.hashes import hash256
-from custody.chains.bitcoin.psbt import MAX_FIELDS, MAX_INPUTS, read_bytes, size_of, sized, write
+from custody.chains.bitcoin.psbt import MAX_FIELDS, MAX_INPUTS, frame, read_bytes, size_of, write
 from custody.chains.bitcoin.types import FinalTransaction, Psbt
 
 
@@ -16,7 +16,7 @@ class Extracted(msgspec.Struct, frozen=True):
     fee: int
 
 
-def extracted(raw: bytes) -> Extracted | None:
+def extract(raw: bytes) -> Extracted | None:
     """The transaction of a PSBT that was finished here; None of one that lacks a signature."""
     # Signing adds at most two fields to an input, also where no more would have been read of a caller.
     psbt = read_bytes(raw, MAX_FIELDS + 2 * MAX_INPUTS)
@@ -33,7 +33,7 @@ def whole(psbt: Psbt, ended: Sequence[tuple[bytes, bytes]]) -> FinalTransaction:
     inputs = b"".join(
         one.outpoint.txid
         + one.outpoint.index.to_bytes(4, "little")
-        + sized(script)
+        + frame(script)
         + one.sequence.to_bytes(4, "little")
         for one, (script, _) in zip(transaction.inputs, ended, strict=True)
     )

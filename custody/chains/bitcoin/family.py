@@ -6,7 +6,9 @@ from hashlib import sha256
 from typing import Final
 
 from custody.chains import base58
+from custody.chains.bitcoin.networks import NETWORKS
 from custody.chains.family import SigningFamily
+from custody.chains.units import Unit
 
 _SEGWIT: Final = re.compile(r"(?:bc|tb|bcrt)1[02-9ac-hj-np-z]{8,87}\Z")
 _BYTES: Final = 25
@@ -21,6 +23,9 @@ class Bitcoin(SigningFamily):
     unit = "satoshi"
     chain_name = re.compile(r"bip122:[0-9a-f]{32}\Z")
     order_kinds = ("bitcoin",)
+    coin = Unit("BTC", 8, "satoshi")
+    # What leaves by a PSBT is only known with it.
+    counts_fee = True
 
     def is_address(self, text: str) -> bool:
         """Say whether it looks like segwit, or is base58 with a checksum that holds."""
@@ -29,10 +34,15 @@ class Bitcoin(SigningFamily):
         raw = base58.decode(text)
         return raw is not None and len(raw) == _BYTES and sha256(sha256(raw[:-4]).digest()).digest()[:4] == raw[-4:]
 
-    def spelled(self, address: str) -> str:
+    def spell(self, address: str) -> str:
         """Segwit in lower case."""
         return address.lower() if _SEGWIT.match(address.lower()) else address
 
-    def encoded(self, raw: bytes) -> str:
+    def parse_chain(self, text: str) -> str | None:
+        """`bip122:<genesis>`, also for `bitcoin:<network>`."""
+        network = NETWORKS.get(text.removeprefix("bitcoin:")) if text.startswith("bitcoin:") else None
+        return super().parse_chain(text) if network is None else network.caip2
+
+    def encode(self, raw: bytes) -> str:
         """A PSBT in base64."""
         return base64.b64encode(raw).decode()

@@ -10,7 +10,7 @@ from custody.chains.bitcoin.psbt import (
     IN_FINAL_WITNESS,
     IN_PREVIOUS,
     IN_WITNESS_UTXO,
-    sized,
+    frame,
 )
 from custody.chains.bitcoin.scripts import redeem_script_of
 from custody.chains.bitcoin.types import FinalTransaction, OwnInput, Psbt, PsbtInput, SignedPsbt, Spend
@@ -24,32 +24,32 @@ def finalise(signed: SignedPsbt, spend: Spend) -> FinalTransaction | None:
     """The whole transaction, or None unless every input is ours and was signed."""
     if len(spend.own) != len(spend.coins) or not all(one.signed for one in spend.own):
         return None
-    ended = [_ended(spend, *pair) for pair in zip(spend.own, signed.signatures, strict=True)]
+    ended = [_final_fields(spend, *pair) for pair in zip(spend.own, signed.signatures, strict=True)]
     psbt = Psbt(
         spend.psbt.transaction,
         spend.psbt.unsigned,
         signed.psbt.pairs,
-        tuple(_cleared(one, *end) for one, end in zip(signed.psbt.inputs, ended, strict=True)),
+        tuple(_clear(one, *end) for one, end in zip(signed.psbt.inputs, ended, strict=True)),
         signed.psbt.outputs,
     )
     return whole(psbt, ended)
 
 
-def _ended(spend: Spend, one: OwnInput, signature: bytes) -> tuple[bytes, bytes]:
+def _final_fields(spend: Spend, one: OwnInput, signature: bytes) -> tuple[bytes, bytes]:
     """The scriptSig of an input, and its witness as it is serialised, empty where there is none."""
     public_key = one.key.public_key
     match spend.scope.address_type:
         case "p2tr":
-            return b"", b"\x01" + sized(signature)
+            return b"", b"\x01" + frame(signature)
         case "p2pkh":
-            return sized(signature) + sized(public_key), b""
+            return frame(signature) + frame(public_key), b""
         case "p2wpkh":
-            return b"", b"\x02" + sized(signature) + sized(public_key)
+            return b"", b"\x02" + frame(signature) + frame(public_key)
         case _:
-            return sized(redeem_script_of(public_key)), b"\x02" + sized(signature) + sized(public_key)
+            return frame(redeem_script_of(public_key)), b"\x02" + frame(signature) + frame(public_key)
 
 
-def _cleared(one: PsbtInput, script: bytes, witness: bytes) -> PsbtInput:
+def _clear(one: PsbtInput, script: bytes, witness: bytes) -> PsbtInput:
     """The input with its final fields, and without what only signing needed."""
     pairs = [pair for pair in one.pairs if pair[0][0] in _KEPT or pair[0][0] not in _KNOWN]
     if script:

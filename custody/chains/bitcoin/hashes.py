@@ -37,7 +37,7 @@ def hash160(content: bytes) -> bytes:
     return _ripemd(sha256(content))
 
 
-def tagged(tag: str, content: bytes) -> bytes:
+def digest(tag: str, content: bytes) -> bytes:
     """A tagged hash (BIP-340)."""
     prefix = sha256(tag.encode())
     return sha256(prefix + prefix + content)

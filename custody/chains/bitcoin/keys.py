@@ -45,7 +45,7 @@ def account_of(root: Root, account_path: tuple[int, int, int]) -> Account:
     return Account(account.key.public_key.format(), account.chain_code)
 
 
-def extended(account: Account, scope: WalletScope) -> str:
+def extended_key(account: Account, scope: WalletScope) -> str:
     """An account key in the spelling of wallets (BIP-32).
 
     The fingerprint of its parent is written as 0: nobody checks it, and to tell it the root would have to be opened.

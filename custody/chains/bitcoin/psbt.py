@@ -132,7 +132,7 @@ class _Reader:
 def read(text: str) -> Psbt:
     """A PSBT from base64 in its one spelling; PsbtMalformed says where it is wrong."""
     # Much hex is base64 too, of other bytes.
-    if mistaken := _mistaken(text.strip()):
+    if mistaken := _explain(text.strip()):
         raise PsbtMalformed(f"psbtBase64: {mistaken}")
     try:
         raw = binascii.a2b_base64(text.encode("ascii"), strict_mode=True)
@@ -147,7 +147,7 @@ def read_bytes(raw: bytes, most_fields: int = MAX_FIELDS) -> Psbt:
     """The same from its bytes."""
     if not raw.startswith(_MAGIC):
         raise PsbtMalformed(
-            f"psbtBase64: {_NO_PSBT if _is_transaction(raw) else _mistaken(raw) or 'this is no PSBT.'} A PSBT begins "
+            f"psbtBase64: {_NO_PSBT if _is_transaction(raw) else _explain(raw) or 'this is no PSBT.'} A PSBT begins "
             "with the bytes 70736274ff, in base64 with cHNidP."
         )
     reader = _Reader(raw, "the PSBT", [MAX_WALKED])
@@ -163,7 +163,7 @@ def read_bytes(raw: bytes, most_fields: int = MAX_FIELDS) -> Psbt:
     if unsigned is None:
         raise PsbtMalformed("psbtBase64: has no unsigned transaction, which every PSBT of version 0 has.")
     _check_version(reader, "global", pairs)
-    transaction = _unsigned(unsigned)
+    transaction = _read_unsigned(unsigned)
     inputs = tuple(_input(reader, place, one.outpoint.index, left) for place, one in enumerate(transaction.inputs))
     outputs = tuple(_output(reader, place, left) for place in range(len(transaction.outputs)))
     reader.where = "the PSBT"
@@ -174,10 +174,10 @@ def read_bytes(raw: bytes, most_fields: int = MAX_FIELDS) -> Psbt:
 def write(psbt: Psbt) -> bytes:
     """Its bytes; of one that was read, those that were read."""
     maps = (psbt.pairs, *(one.pairs for one in psbt.inputs), *(one.pairs for one in psbt.outputs))
-    return _MAGIC + b"".join(b"".join(sized(key) + sized(value) for key, value in pairs) + b"\x00" for pairs in maps)
+    return _MAGIC + b"".join(b"".join(frame(key) + frame(value) for key, value in pairs) + b"\x00" for pairs in maps)
 
 
-def _mistaken(text: str | bytes) -> str | None:
+def _explain(text: str | bytes) -> str | None:
     """Explain a PSBT or transaction in hex, and a PSBT that was encoded twice; None for any other text."""
     if text[:6] == b"cHNidP":
         return "this is a PSBT that was encoded in base64 twice; decode it once."
@@ -198,7 +198,7 @@ def _is_transaction(raw: bytes) -> bool:
     return True
 
 
-def sized(content: bytes) -> bytes:
+def frame(content: bytes) -> bytes:
     """Bytes behind their length."""
     return size_of(len(content)) + content
 
@@ -242,7 +242,7 @@ def _check_version(reader: _Reader, kind: str, pairs: Pairs) -> None:
             raise reader.wrong(f"has the field {key[0]:02x}, which is of version 2; leave it out of one of version 0")
 
 
-def _unsigned(raw: bytes) -> Transaction:
+def _read_unsigned(raw: bytes) -> Transaction:
     """The transaction that will be signed: not in witness form, and nothing in its scripts yet."""
     reader = _Reader(raw, "the unsigned transaction", [MAX_WALKED])
     version = _number("<i", reader)

@@ -5,7 +5,7 @@ from typing import Final, Literal
 
 import coincurve
 
-from custody.chains.bitcoin.hashes import hash160, tagged
+from custody.chains.bitcoin.hashes import digest, hash160
 from custody.chains.bitcoin.types import AddressType
 
 # What nodes relay: `witness` are the versions that have no meaning yet, and `op_return` has data, whatever it is.
@@ -35,7 +35,7 @@ def redeem_script_of(public_key: bytes) -> bytes:
 
 def taproot_tweak(public_key: bytes) -> bytes:
     """Compute the tweak of the internal key (BIP-341), without a tree of scripts."""
-    return tagged("TapTweak", public_key[1:])
+    return digest("TapTweak", public_key[1:])
 
 
 def output_key(public_key: bytes) -> bytes:

@@ -3,8 +3,8 @@
 import struct
 from typing import Final
 
-from custody.chains.bitcoin.hashes import hash256, sha256, tagged
-from custody.chains.bitcoin.psbt import size_of, sized
+from custody.chains.bitcoin.hashes import digest, hash256, sha256
+from custody.chains.bitcoin.psbt import frame, size_of
 from custody.chains.bitcoin.scripts import kind_of, redeem_script_of
 from custody.chains.bitcoin.types import OwnKey, Spend, Transaction, TxOut
 
@@ -23,7 +23,7 @@ class Digests:
         # BIP-143 hashes twice what BIP-341 hashes once.
         self._hashed = sha256(self._outpoints), sha256(self._sequences), sha256(self._outputs)
         amounts = b"".join(coin.amount.to_bytes(8, "little") for coin in spend.coins)
-        scripts = b"".join(sized(coin.script) for coin in spend.coins)
+        scripts = b"".join(frame(coin.script) for coin in spend.coins)
         self._coins = sha256(amounts) + sha256(scripts)
         self._version, self._lock_time = struct.pack("<i", transaction.version), _word(transaction.lock_time)
 
@@ -42,7 +42,7 @@ class Digests:
         signed = b"".join(
             one.outpoint.txid
             + _word(one.outpoint.index)
-            + sized(script if place == position else b"")
+            + frame(script if place == position else b"")
             + _word(one.sequence)
             for place, one in enumerate(inputs)
         )
@@ -69,7 +69,7 @@ class Digests:
 
     def _taproot(self, position: int, sighash: int) -> bytes:
         outpoints, sequences, outputs = self._hashed
-        return tagged(
+        return digest(
             "TapSighash",
             bytes((0, sighash))
             + self._version
@@ -89,4 +89,4 @@ def _word(number: int) -> bytes:
 
 
 def _output(one: TxOut) -> bytes:
-    return one.amount.to_bytes(8, "little") + sized(one.script)
+    return one.amount.to_bytes(8, "little") + frame(one.script)

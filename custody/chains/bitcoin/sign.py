@@ -25,7 +25,7 @@ def sign(spend: Spend, root: Root) -> SignedPsbt:
     # Every marked input is of the scope's own address, so one key signs them all.
     key = private_key(root, scope.account_path, scope.change, scope.index)
     public_key = key.public_key.format()
-    signing = _tweaked(key) if taproot else key
+    signing = _tweak(key) if taproot else key
     redeem = redeem_script_of(public_key) if scope.address_type == "p2sh-p2wpkh" else None
     inputs, signatures = list(spend.psbt.inputs), []
     for one in own:
@@ -77,7 +77,7 @@ def _suffix(sighash: int) -> bytes:
     return bytes((sighash,)) if sighash != SIGHASH_DEFAULT else b""
 
 
-def _tweaked(key: coincurve.PrivateKey) -> coincurve.PrivateKey:
+def _tweak(key: coincurve.PrivateKey) -> coincurve.PrivateKey:
     """The key of a p2tr output: of the internal key with an even y, tweaked (BIP-341)."""
     public = key.public_key.format()
     secret = key

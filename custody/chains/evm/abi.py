@@ -11,9 +11,14 @@ from typing import Any
 import msgspec
 
 WORD = 32
-_WIDTHS = {"address": 160, "uint256": 256, "uint160": 160, "uint48": 48, "uint8": 8, "bool": 1, "bytes32": 256}
+# Types of one word, by their width in bits, or for those that begin at the left in bytes.
+_WIDTHS = {"address": 160, "bool": 1, **{f"uint{bits}": bits for bits in range(8, 257, 8)}}
+_SIGNED = {f"int{bits}": bits for bits in range(8, 257, 8)}
+_SIZES = {f"bytes{size}": size for size in range(1, 33)}
+WORDS = frozenset(_WIDTHS | _SIGNED | _SIZES)
 
-# A word by its name, `bytes`, a tuple that holds `bytes` somewhere, or a list of the one type that an array holds.
+# A word by its name, `bytes`, `string`, a tuple that holds one of these somewhere, or a list of what each item of an
+# array holds. What has a fixed length stands word by word in what it is part of: `["address", "uint8"]` are pairs.
 type Type = str | tuple[Type, ...] | list[Type]
 type Value = int | str | bool | bytes | list[Value] | tuple[Value, ...]
 
@@ -50,7 +55,7 @@ class _Reader:
         tail = start + WORD * len(types)
         for place, each in enumerate(types):
             word = self.word(start + WORD * place)
-            if isinstance(each, str) and each in _WIDTHS:
+            if isinstance(each, str) and each in WORDS:
                 values.append(self.static(each, word))
                 continue
             if int.from_bytes(word) != tail - start:
@@ -71,20 +76,25 @@ class _Reader:
             values, end = self.members(each * count, start + WORD)
             return list(values), end
         # KeyError for a name that is none: such a declaration reads nothing.
-        return {"bytes": self.padded}[each](start)
+        return {"bytes": self.read_padded, "string": self.read_padded}[each](start)
 
     def static(self, name: str, word: bytes) -> Value:
         """Read one word; what is above the type's width is told as dirty, and dropped as most contracts do."""
+        if (size := _SIZES.get(name)) is not None:
+            self.dirty = self.dirty or any(word[size:])
+            return word[:size]
+        if (width := _SIGNED.get(name)) is not None:
+            number = int.from_bytes(word[-width // 8 :], signed=True)
+            self.dirty = self.dirty or number != int.from_bytes(word, signed=True)
+            return number
         number, width = int.from_bytes(word), _WIDTHS[name]
         self.dirty = self.dirty or bool(number >> width)
         if name == "bool":
             return bool(number)
-        if name == "bytes32":
-            return word
         number &= (1 << width) - 1
         return f"0x{number:040x}" if name == "address" else number
 
-    def padded(self, start: int) -> tuple[bytes, int]:
+    def read_padded(self, start: int) -> tuple[bytes, int]:
         """Read a length and so many bytes, padded to whole words."""
         size, first = self.count(start), start + WORD
         end = first + (size + WORD - 1) // WORD * WORD

@@ -37,7 +37,7 @@ def decode(order_to: str, value: int, data: bytes, chain_id: int, sender: str) -
     contract, us = parse_address(order_to), parse_address(sender)
     if not data:
         return (Effect("transfer", EVM_NATIVE, value, us, contract),), ()
-    return _read(Site(chain_id, contract, _selector(data), us, value, (us,)), data, depth=0)
+    return _read(Site(chain_id, contract, _selector(data), us, value, (us,), data[_SELECTOR:]), data, depth=0)
 
 
 def _selector(data: bytes) -> str:
@@ -46,7 +46,7 @@ def _selector(data: bytes) -> str:
 
 
 def _read(site: Site, data: bytes, *, depth: int) -> _Decoded:
-    body = data[_SELECTOR:]
+    body = site.arguments
     try:
         taken = take_apart(site.selector, body)
         if taken is not None:
@@ -70,7 +70,7 @@ def _read(site: Site, data: bytes, *, depth: int) -> _Decoded:
 
 def _unread(site: Site, data: bytes, *, garbled: bool = False) -> _Decoded:
     apart = site.selector not in WRAPPERS
-    call = Call(site.chain_id, site.contract, site.selector, native_value=site.value, apart=apart, garbled=garbled)
+    call = msgspec.structs.replace(site.call(), decoded=False, apart=apart, garbled=garbled)
     return (*_coins(site, site.value), _rest(site, call, WHOLE, len(data))), (call,)
 
 
@@ -96,7 +96,8 @@ def _read_one(outer: Site, one: Inner, *, depth: int) -> _Decoded:
     contract = one.target or outer.contract
     if not one.data and one.target is not None:
         return (Effect("transfer", EVM_NATIVE, one.value, outer.sender, contract),), ()
-    site = Site(outer.chain_id, contract, _selector(one.data), outer.sender, one.value, (outer.sender, outer.contract))
+    us, selector, arguments = (outer.sender, outer.contract), _selector(one.data), one.data[_SELECTOR:]
+    site = Site(outer.chain_id, contract, selector, outer.sender, one.value, us, arguments)
     effects, calls = _read(site, one.data, depth=depth + 1)
     # In its own name an account may do what it does for nobody else, such as change its owner.
     own = (_rest(site, calls[0], ITSELF),) if one.target == outer.contract else ()

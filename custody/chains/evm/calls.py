@@ -3,8 +3,9 @@
 A chain knows nothing of the batch: one that reverts stops none of the others.
 """
 
+from custody.chains.evm.action_orders import CallsOrder
+from custody.chains.evm.orders import EvmOrder
 from custody.chains.evm.transfers import ReferenceRequired, SponsorshipUnavailable
-from custody.chains.orders import CallsOrder, EvmOrder
 from custody.kit.errors import Invalid
 
 # Of all calls together, in hex: every order of a batch is read and signed in one turn.

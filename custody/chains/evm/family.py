@@ -19,7 +19,7 @@ class Evm(WalletFamily):
     native_asset = EVM_NATIVE
     unit = "wei"
     chain_name = re.compile(r"eip155:([1-9][0-9]{0,15})\Z")
-    order_kinds = ("evm", "typed_data", "evm_message")
+    order_kinds = ("evm", "typed_data", "evm_message", "x402")
     capabilities = ("sign", "sign-typed-data", "sign-message")
     chains = (
         Chain(id=1, name="Ethereum", symbol="ETH"),
@@ -50,7 +50,7 @@ class Evm(WalletFamily):
         """The address in lower case, or BadAddress."""
         return parse_address(text)
 
-    def spelled(self, address: str) -> str:
+    def spell(self, address: str) -> str:
         """In lower case."""
         return address.lower()
 
@@ -69,7 +69,15 @@ class Evm(WalletFamily):
         """`evm:<chainId>:<token>`."""
         return f"evm:{chain_id}:{token}"
 
-    def encoded(self, raw: bytes) -> str:
+    def whole(self, asset: str) -> str | None:
+        """The coins of all chains together, of the coin of one."""
+        return None if coin_chain(asset) is None else EVM_NATIVE
+
+    def part(self, asset: str, chain_id: int | None, *, deposit: bool) -> str | None:
+        """The coin of one chain, of the coins of all."""
+        return coin_of(chain_id) if asset == EVM_NATIVE and chain_id is not None else None
+
+    def encode(self, raw: bytes) -> str:
         """In hex."""
         return "0x" + raw.hex()
 

@@ -9,9 +9,10 @@ from typing import Any
 
 import msgspec
 
+from custody.chains.evm.action_orders import CallsPrepared
+from custody.chains.evm.orders import EvmOrder, EvmPrepared
 from custody.chains.evm.revert import reason_of
 from custody.chains.family import Chain
-from custody.chains.orders import CallsPrepared, EvmOrder, EvmPrepared
 from custody.chains.rpc import (
     METHOD_NOT_FOUND,
     BroadcastRefused,
@@ -72,9 +73,9 @@ async def prepare(rpc: Rpc, chain: Chain, sender: str, order: EvmOrder) -> EvmPr
         _check_funds(sender, chain, figures.balance, value + gas * price)
     except NotExecutable as problem:
         gas = int(order.gas_limit or chain.default_gas)
-        problem.prepared = _prepared(figures.nonce, gas, max_fee, priority_fee, legacy=legacy)
+        problem.prepared = _clamp(figures.nonce, gas, max_fee, priority_fee, legacy=legacy)
         raise
-    return _prepared(figures.nonce, gas, max_fee, priority_fee, legacy=legacy)
+    return _clamp(figures.nonce, gas, max_fee, priority_fee, legacy=legacy)
 
 
 async def prepare_batch(rpc: Rpc, chain: Chain, sender: str, orders: Sequence[EvmOrder]) -> CallsPrepared:
@@ -98,7 +99,7 @@ async def prepare_batch(rpc: Rpc, chain: Chain, sender: str, orders: Sequence[Ev
         figures.balance,
         sum(int(one.value) for one in orders) + sum(limit or chain.default_gas for limit in limits) * price,
     )
-    first = _prepared(figures.nonce, chain.default_gas, max_fee, priority_fee, legacy=legacy)
+    first = _clamp(figures.nonce, chain.default_gas, max_fee, priority_fee, legacy=legacy)
     return CallsPrepared(first, limits)
 
 
@@ -112,7 +113,7 @@ def _gas_of(chain: Chain, order: EvmOrder, estimate: Any) -> int | None:
     return min(found if found == PLAIN_TRANSFER_GAS else found * 6 // 5, _LARGEST)
 
 
-def _prepared(nonce: int, gas: int, max_fee: int, priority_fee: int, *, legacy: bool) -> EvmPrepared:
+def _clamp(nonce: int, gas: int, max_fee: int, priority_fee: int, *, legacy: bool) -> EvmPrepared:
     """Cut to what the signer gets to see: a frame holds 64-bit numbers, and larger ones are beyond any cap anyhow."""
     return EvmPrepared(
         pending_nonce=min(nonce, _LARGEST),
@@ -162,11 +163,11 @@ def receipt_of(found: Any, tx_hash: str) -> Receipt | None:
         succeeded=quantity(_field(found, "status")) == 1,
         gas_used=gas_used,
         effective_gas_price=price,
-        fee=_paid(found, gas_used * price) if found.get("effectiveGasPrice") else None,
+        fee=_whole_fee(found, gas_used * price) if found.get("effectiveGasPrice") else None,
     )
 
 
-def _paid(found: Any, fee: int) -> int | None:
+def _whole_fee(found: Any, fee: int) -> int | None:
     """With what a rollup says that it paid below; nonsense there is no reason to doubt where it was mined."""
     try:
         paid = fee + quantity(found.get("l1Fee") or "0x0")
@@ -248,7 +249,7 @@ def _check_funds(sender: str, chain: Chain, has: int, needs: int) -> None:
     if has < needs:
         coin = Unit(chain.symbol, chain.decimals, "wei")
         raise InsufficientFunds(
-            f"{sender} has {coin.told(has)} on {chain.name} and needs up to {coin.told(needs)}; {_how_to_fund(chain)}",
+            f"{sender} has {coin.tell(has)} on {chain.name} and needs up to {coin.tell(needs)}; {_how_to_fund(chain)}",
             address=sender,
         )
 

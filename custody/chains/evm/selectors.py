@@ -31,6 +31,8 @@ class Site(msgspec.Struct, frozen=True):
     value: int
     # The wallet, and the contract that it has make the call: what that holds is ours.
     us: tuple[str, ...]
+    # What the call is given, behind its selector.
+    arguments: bytes = b""
 
     def asset(self, token: str | None = None) -> str:
         """The asset name of a token, by default of the contract itself."""
@@ -47,6 +49,7 @@ class Site(msgspec.Struct, frozen=True):
             spender=spender,
             amount=amount,
             decoded=True,
+            arguments=self.arguments,
         )
 
 

@@ -56,8 +56,8 @@ def _dynamic(raw: bytes, fields: list[_Item]) -> SignedBefore:
         value=_integer(fields[6]),
         data=_text(fields[7]),
     )
-    signed_part = bytes((_TYPE_2,)) + _written(fields[:9])
-    return _whole(raw, bytes((_TYPE_2,)) + _written(fields), transaction, _sender(signed_part, r, s, parity))
+    signed_part = bytes((_TYPE_2,)) + _encode(fields[:9])
+    return _whole(raw, bytes((_TYPE_2,)) + _encode(fields), transaction, _sender(signed_part, r, s, parity))
 
 
 def _legacy(raw: bytes, fields: list[_Item]) -> SignedBefore:
@@ -78,7 +78,7 @@ def _legacy(raw: bytes, fields: list[_Item]) -> SignedBefore:
         legacy=True,
     )
     protected = [*fields[:6], _bytes_of(chain_id), b"", b""]
-    return _whole(raw, _written(fields), transaction, _sender(_written(protected), r, s, parity))
+    return _whole(raw, _encode(fields), transaction, _sender(_encode(protected), r, s, parity))
 
 
 def _whole(raw: bytes, again: bytes, transaction: EvmTransaction, sender: str) -> SignedBefore:
@@ -127,10 +127,10 @@ def _item(raw: bytes, at: int) -> tuple[_Item, int]:
     return items, end
 
 
-def _written(item: _Item) -> bytes:
+def _encode(item: _Item) -> bytes:
     if isinstance(item, bytes):
         return item if len(item) == 1 and item[0] < 0x80 else _header(0x80, len(item)) + item
-    content = b"".join(_written(one) for one in item)
+    content = b"".join(_encode(one) for one in item)
     return _header(0xC0, len(content)) + content
 
 

@@ -6,9 +6,10 @@ judged, in the token's smallest unit.
 
 from typing import Final
 
+from custody.chains.actions import WalletAction
+from custody.chains.evm.action_orders import EvmTransfer, TransferOrder
 from custody.chains.evm.address import ZERO_ADDRESS, checksum, parse_address
 from custody.chains.evm.transaction import ValueOutOfRange
-from custody.chains.orders import EvmTransfer, TransferOrder, WalletAction
 from custody.kit.errors import Forbidden, Invalid
 from custody.kit.shapes import MAX_UINT256
 

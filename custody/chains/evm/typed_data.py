@@ -12,9 +12,9 @@ from coincurve import PrivateKey
 
 from custody.chains.evm.address import keccak256
 from custody.chains.evm.signature import sign_digest
+from custody.chains.evm.typed_order import TypedDataField, TypedDataOrder
 from custody.chains.evm.typed_schema import DOMAIN_TYPE, Kind, Schema, check_types, read_schema, refuse
-from custody.chains.evm.typed_values import Value, fit_struct, hash_struct, hashed
-from custody.chains.orders import TypedDataField, TypedDataOrder
+from custody.chains.evm.typed_values import Value, fit_struct, hash_struct, only_hashed
 
 MAX_BYTES = 64 * 1024
 # Each value may cost a hash, which takes as long as a kilobyte of text; the signer does nothing else meanwhile. The
@@ -47,16 +47,16 @@ class Document(msgspec.Struct, frozen=True):
     @property
     def chain_id(self) -> int | None:
         """The chain that the hashed domain names, if any."""
-        chain_id = self._fixed("chainId", "uint")
+        chain_id = self._domain_value("chainId", "uint")
         return chain_id if isinstance(chain_id, int) and 0 < chain_id <= _MAX_CHAIN_ID else None
 
     @property
     def verifying_contract(self) -> str | None:
         """The contract that the hashed domain names, in lower case, if any."""
-        contract = self._fixed("verifyingContract", "address")
+        contract = self._domain_value("verifyingContract", "address")
         return contract if isinstance(contract, str) else None
 
-    def _fixed(self, field: str, kind: str) -> Value | None:
+    def _domain_value(self, field: str, kind: str) -> Value | None:
         """A field of the domain, if it is declared with a type of this kind; text that looks like a chain is none."""
         declared = str(self.schema.structs[DOMAIN_TYPE].get(field))
         return self.domain[field] if declared.rstrip("0123456789") == kind else None
@@ -91,10 +91,10 @@ def hashed_part(order: TypedDataOrder, document: Document) -> dict[str, Any]:
     """The document as it was given, without what its hash does not cover."""
     schema = document.schema
     return {
-        "domain": hashed(schema, Kind(DOMAIN_TYPE), order.domain),
+        "domain": only_hashed(schema, Kind(DOMAIN_TYPE), order.domain),
         "types": {name: fields for name, fields in order.types.items() if name in schema.structs},
         "primaryType": order.primary_type,
-        "value": hashed(schema, Kind(order.primary_type), order.value),
+        "value": only_hashed(schema, Kind(order.primary_type), order.value),
     }
 
 

@@ -24,7 +24,7 @@ from custody.chains.evm.typed_kinds import (
     seaport_orders,
     unread,
 )
-from custody.chains.types import Call, Subject
+from custody.chains.types import Call, Subject, TypedFields
 
 # The same fields under another name are the same power at a contract that chose that name.
 _KNOWN_FIELDS = frozenset(spelled.split("(", 1)[1].split(")", 1)[0] for spelled in (*READERS, *CALLS))
@@ -38,7 +38,7 @@ _WITNESSED = {
 def subject_of(document: Document, sender: str) -> Subject:
     """Build the subject that rules judge of a document that we are asked to sign."""
     chain_id = document.chain_id
-    effects, calls = _judged(document, parse_address(sender))
+    effects, calls = _decode(document, parse_address(sender))
     return Subject(
         family="evm",
         kind="typed_data",
@@ -48,10 +48,17 @@ def subject_of(document: Document, sender: str) -> Subject:
         effects=effects,
         calls=calls,
         verifying_contract=document.verifying_contract,
+        typed=TypedFields(document.schema.encode_type(document.primary_type), document.message),
     )
 
 
-def _judged(document: Document, us: str) -> Called:
+def is_read(document: Document) -> bool:
+    """Say whether its kind is one that is read, by its own fields or by the call in it."""
+    spelled = document.schema.encode_type(document.primary_type)
+    return spelled in CALLS or _reader(document, spelled) is not None
+
+
+def _decode(document: Document, us: str) -> Called:
     """List what the signed document allows others to do, and what it calls; `us` in lower case."""
     spelled = document.schema.encode_type(document.primary_type)
     if spelled in HARMLESS:

@@ -2,7 +2,7 @@
 
 `READERS` has a line for each kind that is read, `CALLS` one for each that holds a call, `WITNESSES` one for each that
 Permit2 may carry beside a transfer. `UNREAD` are the kinds that give power in ways that are not read, `HARMLESS` those
-that move and grant nothing. Which stands where, and why, for people: docs/typed-data.md.
+that move and grant nothing. Which stands where, and why, for people: docs/orders.md.
 
 A reader gives nothing back for what it cannot vouch for; the whole document is unread then. Where a signature lets
 others take up to an amount, the amount counts. Where anybody may fill an order, it is paid to the contract that swaps.
@@ -57,6 +57,9 @@ _POLYMARKET_GIVES = {
     0: "0x2791bca1f2de4661ed88a30c99a7a9449aa84174",
     1: "0x4d97dcd97ec945f40cf65f87097ace5ea0476045",
 }
+# x402-foundation/x402, contracts/evm/src: x402ExactPermit2Proxy.sol, x402UptoPermit2Proxy.sol; by CREATE2 the same
+# address everywhere. Both give the witness to Permit2 as it was signed.
+X402_EXACT, X402_UPTO = "0x402085c248eea27d92e8b30b2c58ed07f9e20001", "0x4020a4f3b7b90cca423b9fabcc0ce57c6c240002"
 # Where unread parts are. No type has a name with spaces.
 WITNESS, REFUND, OTHERS = "the witness beside a transfer", "the refund of gas", "whom an order pays besides"
 # Circle's Gateway takes the transfers of ERC-3009 on balances of its own: with this name its contract is no token.
@@ -183,7 +186,7 @@ def seaport_orders(document: Document, message: Message, us: str) -> Effects | N
     paid = [item for order in ours for item in order["consideration"]]
     if document.verifying_contract not in _SEAPORT or strangers or any(_odd(item) for item in items):
         return None
-    given = tuple(_offered(document, item, us) for item in items)
+    given = tuple(_offer(document, item, us) for item in items)
     return (*given, *_others(document, us, paid)) if given else None
 
 
@@ -199,7 +202,7 @@ def _odd(item: Message) -> bool:
     return bool(item["itemType"] > _SEAPORT_LAST)
 
 
-def _offered(document: Document, item: Message, us: str) -> Effect:
+def _offer(document: Document, item: Message, us: str) -> Effect:
     most = max(item["startAmount"], item["endAmount"])
     given = spend(document, us, document.verifying_contract or "", most, item["token"])
     if item["itemType"] == _SEAPORT_COIN:
@@ -228,7 +231,7 @@ def _safe_transaction(document: Document, message: Message, us: str) -> Called |
     if message["operation"]:
         return (unread(document, us, message["to"]),), ()
     safe = document.verifying_contract or us
-    effects, calls = _called(document, message["to"], message["value"], message["data"], safe)
+    effects, calls = _call(document, message["to"], message["value"], message["data"], safe)
     refund = (unread(document, us, message["refundReceiver"], label=REFUND),) if message["gasPrice"] else ()
     # In its own name it may do what it does for nobody else, such as change its owners.
     own = (unread(document, us),) if message["to"] == safe and message["data"] else ()
@@ -238,22 +241,22 @@ def _safe_transaction(document: Document, message: Message, us: str) -> Called |
 def _forward_request(document: Document, message: Message, us: str) -> Called | None:
     if message["from"] != us:
         return None
-    return _called(document, message["to"], message["value"], message["data"], us)
+    return _call(document, message["to"], message["value"], message["data"], us)
 
 
 def _meta_transaction(document: Document, message: Message, us: str) -> Called | None:
     if message["from"] != us:
         return None
-    return _called(document, document.verifying_contract or us, 0, message["functionSignature"], us)
+    return _call(document, document.verifying_contract or us, 0, message["functionSignature"], us)
 
 
-def _called(document: Document, to: str, value: int, data: bytes, sender: str) -> Called:
+def _call(document: Document, to: str, value: int, data: bytes, sender: str) -> Called:
     effects, calls = decode(to, value, data, document.chain_id or 0, sender)
     name = document.primary_type
     return tuple(msgspec.structs.replace(effect, label=effect.label or name) for effect in effects), calls
 
 
-def _destined(document: Document, message: Message, us: str) -> Effects | None:
+def _recipient(document: Document, message: Message, us: str) -> Effects | None:
     """Name the recipient of what is at the exchange: that has no name among our assets, so no limit can count it."""
     try:
         return (unread(document, us, parse_address(message["destination"])),)
@@ -308,12 +311,12 @@ READERS: dict[str, Reader] = {
     "uint256 takerAmount,uint256 expiration,uint256 nonce,uint256 feeRateBps,uint8 side,"
     "uint8 signatureType)": _polymarket_order,
     # hyperliquid-dex/hyperliquid-python-sdk, hyperliquid/utils/signing.py.
-    f"{_HYPERLIQUID}UsdSend(string hyperliquidChain,string destination,string amount,uint64 time)": _destined,
-    f"{_HYPERLIQUID}Withdraw(string hyperliquidChain,string destination,string amount,uint64 time)": _destined,
+    f"{_HYPERLIQUID}UsdSend(string hyperliquidChain,string destination,string amount,uint64 time)": _recipient,
+    f"{_HYPERLIQUID}Withdraw(string hyperliquidChain,string destination,string amount,uint64 time)": _recipient,
     f"{_HYPERLIQUID}SpotSend(string hyperliquidChain,string destination,string token,string amount,"
-    "uint64 time)": _destined,
+    "uint64 time)": _recipient,
     f"{_HYPERLIQUID}SendAsset(string hyperliquidChain,string destination,string sourceDex,string destinationDex,"
-    "string token,string amount,string fromSubAccount,uint64 nonce)": _destined,
+    "string token,string amount,string fromSubAccount,uint64 nonce)": _recipient,
 }
 # Documents by which somebody else makes a call in our name.
 CALLS: dict[str, Callable[[Document, Message, str], Called | None]] = {
@@ -334,10 +337,8 @@ _INFO = (
 _OUTPUT = "DutchOutput(address token,uint256 startAmount,uint256 endAmount,address recipient)"
 _CURVE = "NonlinearDutchDecay(uint256 relativeBlocks,int256[] relativeAmounts)"
 WITNESSES: dict[str, Callable[[str, Message], str | None]] = {
-    # x402-foundation/x402, contracts/evm/src: x402ExactPermit2Proxy.sol, x402UptoPermit2Proxy.sol; by CREATE2 the same
-    # address everywhere. Both give the witness to Permit2 as it was signed.
-    "Witness(address to,uint256 validAfter)": _x402("0x402085c248eea27d92e8b30b2c58ed07f9e20001"),
-    "Witness(address to,address facilitator,uint256 validAfter)": _x402("0x4020a4f3b7b90cca423b9fabcc0ce57c6c240002"),
+    "Witness(address to,uint256 validAfter)": _x402(X402_EXACT),
+    "Witness(address to,address facilitator,uint256 validAfter)": _x402(X402_UPTO),
     # Uniswap/UniswapX, src/lib.
     "LimitOrder(OrderInfo info,address inputToken,uint256 inputAmount,OutputToken[] outputs)"
     + _INFO

@@ -11,7 +11,7 @@ from typing import NoReturn
 import msgspec
 
 from custody.chains.evm.address import keccak256
-from custody.chains.orders import TypedDataField
+from custody.chains.evm.typed_order import TypedDataField
 from custody.kit.errors import Invalid
 
 DOMAIN_TYPE = "EIP712Domain"

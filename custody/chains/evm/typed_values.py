@@ -39,12 +39,12 @@ def hash_struct(schema: Schema, name: str, value: Mapping[str, Value], hashes: d
     return keccak256(hashes[name] + b"".join(words))
 
 
-def hashed(schema: Schema, kind: Kind, value: Any) -> Any:
+def only_hashed(schema: Schema, kind: Kind, value: Any) -> Any:
     """Reduce a value that fits to what is hashed, spelled as it was given."""
     if kind.sizes:
-        return [hashed(schema, kind.item, item) for item in value]
+        return [only_hashed(schema, kind.item, item) for item in value]
     fields = schema.structs.get(kind.base)
-    return value if fields is None else {name: hashed(schema, each, value[name]) for name, each in fields.items()}
+    return value if fields is None else {name: only_hashed(schema, each, value[name]) for name, each in fields.items()}
 
 
 def _fit_atom(kind: str, value: Any, where: str) -> Value:

@@ -18,12 +18,12 @@ class TokenAccount(Account, frozen=True):
     def owner_among(self, addresses: Iterable[str]) -> str | None:
         """The address whose associated account it is; some 25 microseconds for each that is tried first."""
         for owner in addresses:
-            if _associated(owner, self.mint, self.program) == self.address:
+            if _associated_account(owner, self.mint, self.program) == self.address:
                 return owner
         return None
 
 
 @lru_cache(maxsize=4_096)
-def _associated(owner: str, mint: str, program: str) -> str:
+def _associated_account(owner: str, mint: str, program: str) -> str:
     keys = Pubkey.from_string(owner), Pubkey.from_string(mint), Pubkey.from_string(program)
     return str(get_associated_token_address(*keys))

@@ -25,7 +25,7 @@ from custody.chains.solana.instructions import (
     TokenTransfer,
     read,
     refuse,
-    wrapped,
+    wrapped_account,
 )
 from custody.chains.solana.message import UNSIGNED, SolanaTransaction, SolanaUnsupported
 from custody.chains.types import Effect, Subject
@@ -58,8 +58,8 @@ def subject_of(parsed: SolanaTransaction, our_address: str, chain_id: int, caip2
     _check_signers(parsed, ours)
     meanings = _read_all(parsed, ours)
     owners = {ours, *(one.owner for one in meanings if isinstance(one, TokenAccountCreation)), _address(declared_to)}
-    moved = [_moved(one, ours, owners) for one in meanings if isinstance(one, NativeTransfer | TokenTransfer)]
-    tidied = [_tidied(one, our_address) for one in meanings if isinstance(one, Revocation | Closing)]
+    moved = [_movement(one, ours, owners) for one in meanings if isinstance(one, NativeTransfer | TokenTransfer)]
+    tidied = [_tidying(one, our_address) for one in meanings if isinstance(one, Revocation | Closing)]
     rent = [_rent(one, our_address) for one in meanings if isinstance(one, TokenAccountCreation)]
     fee = [_fee(parsed, meanings, our_address)] if parsed.signers[0] == ours else []
     return Subject("solana", "solana", chain_id, caip2, declared_to, (*moved, *tidied, *rent, *fee))
@@ -99,7 +99,7 @@ def check_fees(subject: Subject, cap: int) -> None:
     total = sum(effect.amount for effect in subject.effects if effect.kind == "fee")
     if total > cap:
         sol = Unit("SOL", 9, "lamports")
-        raise FeeAboveCap(f"Fee and rent are {sol.told(total)}; this chain allows {sol.told(cap)}.")
+        raise FeeAboveCap(f"Fee and rent are {sol.tell(total)}; this chain allows {sol.tell(cap)}.")
 
 
 def _check_signers(parsed: SolanaTransaction, ours: Pubkey) -> None:
@@ -131,11 +131,11 @@ def _read_all(parsed: SolanaTransaction, ours: Pubkey) -> list[Meaning]:
     return meanings
 
 
-def _moved(one: NativeTransfer | TokenTransfer, ours: Pubkey, owners: Iterable[Pubkey]) -> Effect:
+def _movement(one: NativeTransfer | TokenTransfer, ours: Pubkey, owners: Iterable[Pubkey]) -> Effect:
     from_ = str(ours)
     if isinstance(one, NativeTransfer):
         # Lamports that we wrap stay ours, and count: no limit on the coin guards the token that they become.
-        if one.to == wrapped(ours):
+        if one.to == wrapped_account(ours):
             return Effect("transfer", SOLANA_NATIVE, one.lamports, from_=from_, to=from_, label="wrap")
         # What no key can hold is a program's: it may be a token account, whose owner closes it and has the lamports.
         held = not one.to.is_on_curve()
@@ -150,7 +150,7 @@ def _moved(one: NativeTransfer | TokenTransfer, ours: Pubkey, owners: Iterable[P
     return Effect("transfer", f"solana:{one.mint}", one.amount, from_, to, account=account, unowned=not known)
 
 
-def _tidied(one: Revocation | Closing, from_: str) -> Effect:
+def _tidying(one: Revocation | Closing, from_: str) -> Effect:
     if isinstance(one, Revocation):
         return Effect("approval", None, 0, from_=from_, label=f"revoke on {one.account}", revokes=True)
     # How much comes back is in no byte; it never counts against what went out.

@@ -6,6 +6,7 @@ from typing import Final
 
 from custody.chains import base58
 from custody.chains.family import Chain, WalletFamily
+from custody.chains.units import SOLANA_RENT
 
 SOLANA_NATIVE: Final = "solana:native"
 _BYTES: Final = 32
@@ -32,7 +33,7 @@ class Solana(WalletFamily):
     native_asset = SOLANA_NATIVE
     unit = "lamports"
     chain_name = re.compile(r"solana:[-_a-zA-Z0-9]{1,32}\Z")
-    order_kinds = ("solana", "solana_message")
+    order_kinds = ("solana", "solana_message", "solana_x402")
     capabilities = ("sign-solana",)
     chains = (
         _chain(101, "Solana", "5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp"),
@@ -54,6 +55,14 @@ class Solana(WalletFamily):
         mint = text.removeprefix("solana:")
         return text if mint != text and self.is_address(mint) else None
 
-    def encoded(self, raw: bytes) -> str:
+    def whole(self, asset: str) -> str | None:
+        """The lamports, of rent."""
+        return SOLANA_NATIVE if asset == SOLANA_RENT else None
+
+    def part(self, asset: str, chain_id: int | None, *, deposit: bool) -> str | None:
+        """The rent, of the lamports."""
+        return SOLANA_RENT if asset == SOLANA_NATIVE and deposit else None
+
+    def encode(self, raw: bytes) -> str:
         """In base64."""
         return base64.b64encode(raw).decode()

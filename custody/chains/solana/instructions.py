@@ -96,7 +96,7 @@ def read(instruction: Instruction, ours: Pubkey) -> Meaning:
 
 
 @lru_cache(maxsize=256)
-def wrapped(owner: Pubkey) -> Pubkey:
+def wrapped_account(owner: Pubkey) -> Pubkey:
     """The associated account that holds an owner's wrapped SOL."""
     return get_associated_token_address(owner, programs.WRAPPED_SOL, programs.TOKEN)
 
@@ -130,7 +130,7 @@ def _token(instruction: Instruction, ours: Pubkey) -> TokenTransfer | Revocation
             return Revocation(account)
         case b"\x09", (account, receiver, authority) if receiver == authority == ours:
             return Closing(account)
-        case b"\x11", (account,) if program == programs.TOKEN and account == wrapped(ours):
+        case b"\x11", (account,) if program == programs.TOKEN and account == wrapped_account(ours):
             return Nothing()
     refuse(instruction, _TIDYING.get(data[:1], "only transfers that name their mint are, such as TransferChecked"))
 

@@ -5,16 +5,19 @@ from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 import msgspec
+from solders.message import to_bytes_versioned
+from solders.transaction import VersionedTransaction
 
 from custody.chains.family import Chain
-from custody.chains.orders import SolanaOrder, SolanaPrepared
 from custody.chains.rpc import BroadcastRefused, Rpc, RpcRefused, RpcUnavailable
+from custody.chains.solana.orders import SolanaOrder, SolanaPrepared
 from custody.kit.shapes import SolanaAddress
 
 _CONFIRMED = {"commitment": "confirmed"}
 _IN_HISTORY = {"searchTransactionHistory": True}
 # No cluster comes to more, and a frame holds it.
 _Height = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+_Signature = Annotated[str, msgspec.Meta(min_length=64, max_length=88, pattern=r"^[1-9A-HJ-NP-Za-km-z]+\Z")]
 
 NEEDS_SENDER = False
 
@@ -58,6 +61,42 @@ class _Meta(msgspec.Struct):
 
 class _Landed(msgspec.Struct):
     meta: _Meta
+
+
+class Listed(msgspec.Struct, frozen=True):
+    """An entry of an address' history: a finalized transaction that names it, and what the node says of that."""
+
+    signature: str
+    slot: int
+    failed: bool
+    memo: str | None
+    time: int | None
+
+
+class Landed(msgspec.Struct, frozen=True):
+    """A finalized transaction: the bytes of its message, of which its signatures are, and where it stands."""
+
+    message: bytes
+    slot: int
+    failed: bool
+
+
+class _Entry(msgspec.Struct, rename="camel"):
+    signature: _Signature
+    slot: _Height
+    err: Any = None
+    memo: str | None = None
+    block_time: int | None = None
+
+
+class _Outcome(msgspec.Struct):
+    err: Any = None
+
+
+class _Whole(msgspec.Struct):
+    slot: _Height
+    meta: _Outcome
+    transaction: tuple[str, Literal["base64"]]
 
 
 async def prepare(rpc: Rpc, chain: Chain, sender: str = "", order: SolanaOrder | None = None) -> SolanaPrepared:
@@ -124,6 +163,38 @@ def _fee(answer: Any) -> int | None:
         return _convert(answer, _Landed).meta.fee
     except RpcUnavailable:
         return None
+
+
+async def histories(rpc: Rpc, chain: Chain, addresses: Sequence[str], limit: int) -> dict[str, list[Listed]]:
+    """Read the newest finalized transactions that name each address; without those that could not be had."""
+    options = {"commitment": "finalized", "limit": limit}
+    answers = await rpc.each(chain.rpc_urls, [("getSignaturesForAddress", [one, options]) for one in addresses])
+    found = {}
+    for address, answer in zip(addresses, answers, strict=True):
+        try:
+            entries = _convert(answer, list[_Entry])
+        except RpcUnavailable:
+            continue
+        if len(entries) <= limit and len({one.signature for one in entries}) == len(entries):
+            found[address] = [Listed(e.signature, e.slot, e.err is not None, e.memo, e.block_time) for e in entries]
+    return found
+
+
+async def transactions(rpc: Rpc, chain: Chain, signatures: Sequence[str]) -> dict[str, Landed]:
+    """Read whole finalized transactions; without those that could not be had, or whose signatures are not theirs."""
+    options = {"commitment": "finalized", "encoding": "base64", "maxSupportedTransactionVersion": 0}
+    answers = await rpc.each(chain.rpc_urls, [("getTransaction", [one, options]) for one in signatures])
+    found = {}
+    for signature, answer in zip(signatures, answers, strict=True):
+        try:
+            whole = _convert(answer, _Whole)
+            signed = VersionedTransaction.from_bytes(base64.b64decode(whole.transaction[0], validate=True))
+            genuine = str(signed.signatures[0]) == signature and all(signed.verify_with_results())
+        except (RpcUnavailable, ValueError, IndexError):
+            continue
+        if genuine:
+            found[signature] = Landed(to_bytes_versioned(signed.message), whole.slot, whole.meta.err is not None)
+    return found
 
 
 async def expired_at(rpc: Rpc, chain: Chain, blockhashes: Sequence[str]) -> list[int | None]:

@@ -21,5 +21,7 @@ CREATE TYPE sign_guard AS (
   stored_bytes   bigint,
   family         text,
   stamp          text,
-  minute         timestamptz
+  minute         timestamptz,
+  sets           text,
+  releases       boolean
 );

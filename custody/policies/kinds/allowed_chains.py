@@ -1,18 +1,21 @@
 """`allowed-chains`: on which chains orders may be signed."""
 
-from typing import Annotated, Final, Self
+from typing import Annotated, Self
 
 from msgspec import Meta
 
-from custody.chains.bitcoin.networks import NETWORKS
-from custody.chains.families import FAMILIES
+from custody.chains import families
+from custody.chains.evm.family import Evm
 from custody.chains.types import Subject
 from custody.kit.described import described
 from custody.kit.shapes import ChainId
 from custody.policies.kind import Config, Rule, Terms
 from custody.policies.types import Facts, InvalidPolicy
 
-_BITCOIN: Final = {f"bitcoin:{network.name}": network.caip2 for network in NETWORKS.values()}
+
+def _parse_chain(text: str) -> str | None:
+    """The CAIP-2 name of a chain of any family; None for what names none."""
+    return next((name for family in families.all_families() if (name := family.parse_chain(text)) is not None), None)
 
 
 class AllowedChains(Terms, frozen=True):
@@ -32,7 +35,7 @@ class AllowedChains(Terms, frozen=True):
         if chain is not None and (chain in self.ids or (subject.family == "evm" and chain in self.evm_ids)):
             return True, f"chain {chain} is allowed"
         name = subject.caip2
-        if name is not None and self.names and _BITCOIN.get(name, name) in self.names:
+        if name is not None and self.names and (_parse_chain(name) or name) in self.names:
             return True, f"chain {name} is allowed"
         return False, f"chain {name if chain is None else chain} is not allowed"
 
@@ -59,10 +62,10 @@ class AllowedChainsConfig(Config, frozen=True):
         for chain in self.chains:
             if isinstance(chain, int):
                 ids.add(chain)
-            elif eip155 := FAMILIES["evm"].chain_name.match(chain):
+            elif eip155 := Evm.chain_name.match(chain):
                 evm_ids.add(int(eip155[1]))
-            elif chain in _BITCOIN or any(family.chain_name.match(chain) for family in FAMILIES.values()):
-                names.add(_BITCOIN.get(chain, chain))
+            elif (name := _parse_chain(chain)) is not None:
+                names.add(name)
             else:
                 raise InvalidPolicy(
                     f"`chains` entry {chain[:128]!r} is neither a number nor like eip155:1, solana:<genesis>, "

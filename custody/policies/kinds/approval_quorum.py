@@ -8,19 +8,20 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from custody.chains.types import Subject
+from custody.chains.units import USD
 from custody.kit.described import described
 from custody.kit.shapes import DecimalAmount, Digest, Uuid
 from custody.policies.assets import (
     ASSET_MEANS,
     ASSET_UNIT,
-    NATIVE_OF,
     AssetName,
+    native_of,
     parse_amount,
     parse_optional_asset,
-    told,
+    say_amount,
 )
 from custody.policies.kind import Config, Rule, Terms, at_most
-from custody.policies.moved import limitless, moved
+from custody.policies.moved import lacks_price, limitless, moves
 from custody.policies.types import Facts, InvalidPolicy
 
 MAX_APPROVERS: Final = 16
@@ -54,6 +55,10 @@ class ApprovalQuorum(Terms, frozen=True):
         named = all(keys <= old.approvers.get(user, frozenset()) for user, keys in self.approvers.items())
         return self.threshold >= old.threshold and named and same and self._reaches(old)
 
+    def at_end(self) -> Self:
+        """Give the same for every order: votes are still what lets one pass."""
+        return msgspec.structs.replace(self, above=None)
+
     def _reaches(self, old: Self) -> bool:
         """Say whether no order needed votes before and needs none now."""
         return self.above is None if old.above is None else self.above is None or at_most(self.above, old.above)
@@ -64,11 +69,13 @@ class ApprovalQuorum(Terms, frozen=True):
             return None
         if any(effect.kind == "unread" or limitless(effect) for effect in subject.effects):
             return None
-        asset = self.asset or NATIVE_OF[subject.family]
-        amount = moved(subject).get(asset, 0)
+        asset = self.asset or native_of(subject.family)
+        if asset == USD and any(lacks_price(effect, subject, facts.worth) for effect in subject.effects):
+            return None
+        amount = moves(subject, facts.worth).get(asset, 0)
         if amount > self.above:
             return None
-        say = partial(told, units=facts.units, chain_id=subject.chain_id)
+        say = partial(say_amount, units=facts.units, chain_id=subject.chain_id)
         return f"{say(amount, asset)} is at or below {say(self.above, asset, brief=True)}, so no vote is needed"
 
 

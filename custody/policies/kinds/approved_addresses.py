@@ -7,9 +7,9 @@ from msgspec import UNSET, UnsetType
 from custody.chains.types import Effect, Subject
 from custody.kit.described import described
 from custody.policies.addresses import parse_addresses, same
-from custody.policies.assets import NATIVES
+from custody.policies.assets import is_native
 from custody.policies.holders import with_holders
-from custody.policies.kind import Config, Covers, Rule, Terms, given, of_each
+from custody.policies.kind import Config, Covers, Rule, Terms, of_each, sent_or
 from custody.policies.moved import gift
 from custody.policies.types import Facts
 
@@ -64,7 +64,7 @@ class ApprovedAddresses(Terms, frozen=True):
 
     def covers(self) -> Covers:
         """Cover the recipients that an order pays or empowers."""
-        return Covers(recipients=True)
+        return Covers(recipients=True, named=self.mode == "whitelist")
 
     def holds(self, tighter: Self) -> bool:
         """Say whether this is a list of approved addresses, of which a tighter one is a part."""
@@ -85,7 +85,7 @@ class ApprovedAddressesConfig(Config, frozen=True):
 
     def terms(self) -> ApprovedAddresses:
         """The addresses per chain family."""
-        return ApprovedAddresses(given(self.mode, DEFAULT_MODE), parse_addresses(self.addresses))
+        return ApprovedAddresses(sent_or(self.mode, DEFAULT_MODE), parse_addresses(self.addresses))
 
 
 class ApprovedAddressesRule(Rule, frozen=True, kw_only=True, tag="approved-addresses"):
@@ -104,7 +104,7 @@ def _parties(subject: Subject) -> list[str | None]:
 
 
 def _hint(subject: Subject, party: str) -> str:
-    tokens = [effect for effect in subject.effects if effect.asset not in NATIVES]
+    tokens = [effect for effect in subject.effects if not is_native(effect.asset)]
     held = any(effect.account and effect.account.address == party for effect in tokens)
     return "; of a token account name the owner as `to`, or list the account itself" if held else ""
 
@@ -115,7 +115,7 @@ def _of(effect: Effect, subject: Subject) -> list[str | None]:
         return []
     if effect.kind == "transfer":
         # A token call carries a native value of 0 to the token contract; its recipient is the one in the call.
-        nothing = not effect.amount and not effect.nft and effect.asset in NATIVES and subject.family != "solana"
+        nothing = not effect.amount and not effect.nft and is_native(effect.asset) and subject.family != "solana"
         return [] if nothing else [effect.to]
     if effect.kind == "approval":
         # A compromised spender is blocked first, and what it may spend is taken back then.

@@ -11,15 +11,15 @@ from custody.kit.shapes import DecimalAmount
 from custody.policies.assets import (
     ASSET_MEANS,
     ASSET_UNIT,
-    NATIVE_OF,
-    NATIVES,
     AssetName,
+    native_of,
+    natives,
     parse_amount,
     parse_optional_asset,
-    told,
+    say_amount,
 )
 from custody.policies.kind import Config, Covers, Rule, Terms
-from custody.policies.moved import moved
+from custody.policies.moved import moves
 from custody.policies.types import Facts
 
 
@@ -31,9 +31,9 @@ class AutoApproveThreshold(Terms, frozen=True):
 
     def check(self, subject: Subject, facts: Facts) -> tuple[bool, str]:
         """Say whether the order may go without a person, and why."""
-        asset = self.asset or NATIVE_OF[subject.family]
-        amount = moved(subject).get(asset, 0)
-        say = partial(told, units=facts.units, chain_id=subject.chain_id)
+        asset = self.asset or native_of(subject.family)
+        amount = moves(subject, facts.worth).get(asset, 0)
+        say = partial(say_amount, units=facts.units, chain_id=subject.chain_id)
         amounts = say(amount, asset), say(self.threshold, asset, brief=True)
         if amount <= self.threshold:
             return True, f"{amounts[0]} is at or below the threshold of {amounts[1]}"
@@ -48,7 +48,7 @@ class AutoApproveThreshold(Terms, frozen=True):
 
     def covers(self) -> Covers:
         """The asset, or every native one."""
-        return Covers(assets=NATIVES if self.asset is None else frozenset((self.asset,)))
+        return Covers(assets=natives() if self.asset is None else frozenset((self.asset,)))
 
 
 class AutoApproveThresholdConfig(Config, frozen=True):

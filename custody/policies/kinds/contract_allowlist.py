@@ -13,7 +13,7 @@ from typing import Annotated, Self
 from custody.chains.evm.family import EVM_NATIVE
 from custody.chains.types import Call, Effect, Subject
 from custody.kit.described import described
-from custody.policies.assets import told
+from custody.policies.assets import say_amount
 from custody.policies.kind import Calls, Config, Covers, Rule, Terms, of_each
 from custody.policies.kinds.contract_entries import Constraint, Entry, EntryConfig, Told, entry_of
 from custody.policies.moved import limitless
@@ -45,7 +45,7 @@ class ContractAllowlist(Terms, frozen=True):
         if subject.message is not None:
             return True, "a message makes no contract call"
         if subject.kind == "typed_data":
-            return self._check_typed_data(subject, partial(told, units=facts.units, chain_id=subject.chain_id))
+            return self._check_typed_data(subject, partial(say_amount, units=facts.units, chain_id=subject.chain_id))
         calls = list(subject.calls)
         for effect in subject.effects:
             if effect.call is not None and effect.call not in calls:
@@ -54,8 +54,8 @@ class ContractAllowlist(Terms, frozen=True):
                 return False, "the order contains an effect that is not a contract call"
         for call in calls:
             if not self.permits(call):
-                return False, self._refused(call, partial(told, units=facts.units, chain_id=call.chain_id))
-        passed, why = self._check_plain(subject, partial(told, units=facts.units, chain_id=subject.chain_id))
+                return False, self._refuse(call, partial(say_amount, units=facts.units, chain_id=call.chain_id))
+        passed, why = self._check_plain(subject, partial(say_amount, units=facts.units, chain_id=subject.chain_id))
         return passed, "every contract call is listed" if passed and calls else why
 
     def tightens(self, old: Self) -> bool:
@@ -71,25 +71,24 @@ class ContractAllowlist(Terms, frozen=True):
 
     def permits(self, call: Call) -> bool:
         """Say whether a call is listed and keeps its constraints."""
-        return any(True for _ in self._kept(call))
+        return any(True for _ in self._ways(call))
 
     def bounds(self, call: Call, effect: Effect) -> bool:
         """Say whether a call is listed with a `maxAmount`, and the effect keeps it."""
-        return any(one.max_amount is not None and effect.amount <= one.max_amount for one in self._kept(call))
+        return any(one.max_amount is not None and effect.amount <= one.max_amount for one in self._ways(call))
 
     def confines(self, call: Call) -> bool:
         """Say whether a call is listed with a `maxAmount` and a list of recipients, and keeps both."""
-        return any(one.max_amount is not None and one.names_recipients() for one in self._kept(call))
+        return any(one.max_amount is not None and one.names_recipients() for one in self._ways(call))
 
     def allows_unread(self, call: Call) -> bool:
         """Say whether a call is listed by an entry that says to let pass what nobody can read of it."""
         return any(entry.allows_unread for entry, _ in self._keeping(call))
 
-    def vouches(self, contract: str | None, chain_id: int | None) -> bool:
-        """Say whether a contract is listed without constraints, by an entry that lets unread typed data of it pass."""
-        if contract is None:
-            return False
-        return any(entry.trusts() and entry.allows_unread for entry in self._entries(contract.lower(), chain_id))
+    def vouches(self, subject: Subject) -> bool:
+        """Say whether typed data is of a contract that is listed without constraints, and may hold what is unread."""
+        entries = self._entries((subject.verifying_contract or "").lower(), subject.chain_id)
+        return any(one.trusts() and one.allows_unread and one.refusal(subject.typed) is None for one in entries)
 
     def beyond(self, others: Sequence[Calls]) -> str | None:
         """Name the first entry that no other list contains."""
@@ -116,7 +115,7 @@ class ContractAllowlist(Terms, frozen=True):
     def _entries(self, contract: str, chain_id: int | None) -> list[Entry]:
         return [entry for entry in self.entries.get(contract, ()) if entry.chain_id in (None, chain_id)]
 
-    def _kept(self, call: Call) -> Iterator[Constraint]:
+    def _ways(self, call: Call) -> Iterator[Constraint]:
         """The constraints under which a call is let through; none when it is not."""
         return (constraint for _, constraint in self._keeping(call))
 
@@ -136,10 +135,13 @@ class ContractAllowlist(Terms, frozen=True):
         entries = self._entries(contract.lower(), subject.chain_id)
         if not entries:
             return False, f"the verifying contract {contract} is not listed"
+        refusals = [entry.refusal(subject.typed) for entry in entries]
+        if (entries := [one for one, refusal in zip(entries, refusals, strict=True) if refusal is None]) == []:
+            return False, f"the typed data for {contract} is not listed: {refusals[0]}"
         # A document may hold calls, which are judged as if they were made.
         for call in subject.calls:
             if not self.permits(call):
-                return False, self._refused(call, say)
+                return False, self._refuse(call, say)
         for effect in subject.effects:
             if effect.call is not None or effect.asset == EVM_NATIVE:
                 continue
@@ -152,7 +154,7 @@ class ContractAllowlist(Terms, frozen=True):
             elif effect.kind == "unread":
                 return False, "the effects of the typed data cannot be determined"
             elif not any(_signs(entry, effect, contract) for entry in entries):
-                why = _unsigned(entries[0], effect, contract, subject.chain_id, say)
+                why = _refusal(entries[0], effect, contract, subject.chain_id, say)
                 return False, f"the typed data does what no entry for {contract} permits: {why}"
         passed, why = self._check_plain(subject, say)
         return passed, f"the verifying contract {contract} is listed" if passed else why
@@ -171,7 +173,7 @@ class ContractAllowlist(Terms, frozen=True):
                     return False, f"{sent} to {effect.to} exceeds its `maxNativeValueWei` of {most}"
         return True, "the order makes no contract call"
 
-    def _refused(self, call: Call, say: Told) -> str:
+    def _refuse(self, call: Call, say: Told) -> str:
         what = f"the call of {call.selector} on {call.contract} (chain {call.chain_id})"
         if not call.apart:
             return f"{what} holds calls that cannot be told, so they are not listed"
@@ -235,7 +237,7 @@ def _signs(entry: Entry, effect: Effect, contract: str) -> bool:
     return all(constraint.keeps(call) for constraint in entry.selectors.values())
 
 
-def _unsigned(entry: Entry, effect: Effect, contract: str, chain_id: int | None, say: Told) -> str:
+def _refusal(entry: Entry, effect: Effect, contract: str, chain_id: int | None, say: Told) -> str:
     """Why an entry does not let typed data have an effect."""
     call = _as_call(effect, contract, chain_id)
     for constraint in entry.selectors.values():

@@ -14,7 +14,7 @@ from msgspec import UNSET, Meta, UnsetType
 from custody.chains.messages import Message, SignIn
 from custody.chains.types import Subject
 from custody.kit.described import described
-from custody.policies.kind import Config, Covers, Messages, Rule, Terms, given
+from custody.policies.kind import Config, Covers, Messages, Rule, Terms, sent_or
 from custody.policies.types import Facts, InvalidPolicy
 
 MAX_DOMAINS: Final = 100
@@ -44,7 +44,7 @@ class MessageAllowlist(Terms, frozen=True):
         """Say whether the message may be signed without a person, and why."""
         if subject.message is None:
             return True, "the order is no message"
-        why = self._unlisted(subject.message, facts.now)
+        why = self._refusal(subject.message, facts.now)
         if why is None:
             return True, "the message is listed"
         return facts.approving, f"{why}; a person {'approved it' if facts.approving else 'must approve it'}"
@@ -61,7 +61,7 @@ class MessageAllowlist(Terms, frozen=True):
 
     def lists(self, message: Message, now: datetime) -> bool:
         """Say whether a message is listed."""
-        return self._unlisted(message, now) is None
+        return self._refusal(message, now) is None
 
     def beyond(self, others: Sequence[Messages]) -> str | None:
         """Say that something is listed here and in no other list."""
@@ -71,7 +71,7 @@ class MessageAllowlist(Terms, frozen=True):
                 return "The message-allowlist would list messages that no list had before."
         return None
 
-    def _unlisted(self, message: Message, now: datetime) -> str | None:
+    def _refusal(self, message: Message, now: datetime) -> str | None:
         """Why a message is not listed, or None."""
         if message.sign_in is not None:
             return self._unlisted_sign_in(message.sign_in, now)
@@ -131,9 +131,9 @@ class MessageAllowlistConfig(Config, frozen=True):
     def terms(self) -> MessageAllowlist:
         """The sites and patterns as they are compared."""
         return MessageAllowlist(
-            _sites(given(self.siwe_domains, ()), "siweDomains"),
-            _sites(given(self.siws_domains, ()), "siwsDomains"),
-            frozenset(map(_pattern, given(self.patterns, ()))),
+            _sites(sent_or(self.siwe_domains, ()), "siweDomains"),
+            _sites(sent_or(self.siws_domains, ()), "siwsDomains"),
+            frozenset(map(_pattern, sent_or(self.patterns, ()))),
         )
 
 

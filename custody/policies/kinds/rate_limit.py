@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from custody.chains.types import Subject
 from custody.kit.described import described
-from custody.policies.kind import Config, Rule, Terms, Wants, at_most, given
+from custody.policies.kind import Config, Rule, Terms, Wants, at_most, sent_or
 from custody.policies.types import Facts, InvalidPolicy, Left, Room
 
 Count = Annotated[int, Meta(ge=1, le=2**53)]
@@ -24,9 +24,9 @@ class RateLimit(Terms, frozen=True):
     def check(self, subject: Subject, facts: Facts) -> tuple[bool, str]:
         """Say whether one more order fits both windows, and why."""
         if _full(self.per_hour, facts.orders_last_hour):
-            return False, _reached(facts.orders_last_hour, "hour", self.per_hour)
+            return False, _refusal(facts.orders_last_hour, "hour", self.per_hour)
         if _full(self.per_day, facts.orders_last_day):
-            return False, _reached(facts.orders_last_day, "day", self.per_day)
+            return False, _refusal(facts.orders_last_day, "day", self.per_day)
         return True, "the number of orders is within the limits"
 
     def tightens(self, old: Self) -> bool:
@@ -46,7 +46,7 @@ class RateLimit(Terms, frozen=True):
         ]
         return max(full, key=lambda room: room.seconds, default=None)
 
-    def left(self, facts: Facts) -> Left | None:
+    def room_left(self, facts: Facts) -> Left | None:
         """Of the window with the least room: what is left of it, and when its oldest order leaves."""
         found = [
             Left(most, most - count - 1, _wait(counted, 1, stays, facts.now))
@@ -74,7 +74,7 @@ class RateLimitConfig(Config, frozen=True):
 
     def terms(self) -> RateLimit:
         """The limits."""
-        limit = RateLimit(given(self.max_tx_per_hour, None), given(self.max_tx_per_day, None))
+        limit = RateLimit(sent_or(self.max_tx_per_hour, None), sent_or(self.max_tx_per_day, None))
         if limit.per_hour is None and limit.per_day is None:
             raise InvalidPolicy("give at least one of `maxTxPerHour`, `maxTxPerDay`")
         return limit
@@ -100,5 +100,5 @@ def _wait(counted: Sequence[tuple[int, int]], leaving: int, stays: int, now: dat
     return stays
 
 
-def _reached(count: int, window: str, most: int | None) -> str:
+def _refusal(count: int, window: str, most: int | None) -> str:
     return f"{count} orders in the last {window} reach the limit of {most} per {window}"

@@ -8,8 +8,10 @@ from msgspec import Meta
 from custody.identity.scopes import TENANT_WRITE
 from custody.kit.described import Id, Instant, described
 from custody.kit.shapes import DisplayName, TenantId, Uuid
-from custody.protocol.command import PLATFORM_KEY, SESSION, Command, command
+from custody.protocol.command import PLATFORM_KEY, SESSION, Command, command, refuses
+from custody.protocol.identity import refusals
 from custody.protocol.identity.credentials import Status
+from custody.protocol.refusals import AdministrationMoving, TenantAbsent
 
 MAX_OVERLAP_SECONDS = 604_800
 OVERLAP_SECONDS = 86_400
@@ -43,6 +45,7 @@ class NewApiKey(ApiKey, frozen=True, rename="camel", kw_only=True):
 
 
 @command("identity", proofs=SESSION, mfa="tenantAdmin", audit=("api_key.created",))
+@refuses(AdministrationMoving, refusals.TooManyApiKeys)
 class CreateApiKey(Command[NewApiKey], frozen=True):
     """Make an API key for the caller's tenant, shown once; the active one serves for the overlap."""
 
@@ -51,6 +54,7 @@ class CreateApiKey(Command[NewApiKey], frozen=True):
 
 
 @command("identity", proofs=SESSION, mfa="tenantAdmin", audit=("api_key.revoked",))
+@refuses(AdministrationMoving, refusals.ApiKeyAbsent, refusals.LastApiKey)
 class RevokeApiKey(Command[ApiKey], frozen=True):
     """Revoke an API key of the caller's tenant at once; the last one only by force."""
 
@@ -59,6 +63,7 @@ class RevokeApiKey(Command[ApiKey], frozen=True):
 
 
 @command("identity", proofs=PLATFORM_KEY, scope=TENANT_WRITE, audit=("api_key.created",))
+@refuses(TenantAbsent, refusals.TooManyApiKeys)
 class CreateApiKeyIn(Command[NewApiKey], frozen=True):
     """Make an API key for any tenant, shown once; the active one serves for the overlap."""
 
@@ -68,6 +73,7 @@ class CreateApiKeyIn(Command[NewApiKey], frozen=True):
 
 
 @command("identity", proofs=PLATFORM_KEY, scope=TENANT_WRITE, audit=("api_key.revoked",))
+@refuses(refusals.ApiKeyAbsent, refusals.LastApiKey, TenantAbsent)
 class RevokeApiKeyIn(Command[ApiKey], frozen=True):
     """Revoke an API key of any tenant at once; the last one only by force."""
 

@@ -5,11 +5,14 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from custody.identity.app_clients import InvalidAppClient
 from custody.identity.roles import ANYBODY
 from custody.kit.described import Id, Instant, described
 from custody.kit.shapes import Digest, DisplayName, Uuid
-from custody.protocol.command import AGENT, PLATFORM_KEY, SESSION, TENANT, Command, command
+from custody.protocol.command import AGENT, PLATFORM_KEY, SESSION, TENANT, Command, command, refuses
 from custody.protocol.common import Resealed
+from custody.protocol.identity import refusals
+from custody.protocol.refusals import AdministrationMoving
 
 # A retiring one serves until its time; from then on it is as good as revoked.
 Status = Literal["active", "retiring", "revoked"]
@@ -127,6 +130,7 @@ class SignedBy(msgspec.Struct, frozen=True):
     mfa="tenantAdmin",
     audit=("app_client.created", "app_client.changed", "app_client.deleted"),
 )
+@refuses(AdministrationMoving, refusals.DefaultTaken, InvalidAppClient, refusals.TooManyAppClients)
 class PutAppClients(Command[StoredAppClients], frozen=True):
     """Store app clients as documents: only new ones, one by one made or replaced, or the whole list."""
 
@@ -135,6 +139,7 @@ class PutAppClients(Command[StoredAppClients], frozen=True):
 
 
 @command("identity", proofs=SESSION, mfa="tenantAdmin", audit=("app_client.deleted",))
+@refuses(AdministrationMoving, refusals.AppClientAbsent)
 class DeleteAppClient(Command[Deleted], frozen=True):
     """Delete an app client with its secrets."""
 
@@ -142,6 +147,7 @@ class DeleteAppClient(Command[Deleted], frozen=True):
 
 
 @command("identity", proofs=SESSION, mfa="tenantAdmin", audit=("app_secret.created",))
+@refuses(AdministrationMoving, refusals.AppClientAbsent, refusals.TooManyAppSecrets)
 class CreateAppSecret(Command[NewAppSecret], frozen=True):
     """Make a secret, shown once; the one before it serves for another 24 hours."""
 
@@ -149,6 +155,7 @@ class CreateAppSecret(Command[NewAppSecret], frozen=True):
 
 
 @command("identity", proofs=SESSION, mfa="tenantAdmin", audit=("app_secret.revoked",))
+@refuses(AdministrationMoving, refusals.AppSecretAbsent)
 class RevokeAppSecret(Command[Deleted], frozen=True):
     """Revoke a secret at once."""
 
@@ -157,11 +164,13 @@ class RevokeAppSecret(Command[Deleted], frozen=True):
 
 
 @command("identity", proofs=SESSION, mfa="tenantAdmin", audit=("signing_key.created",))
+@refuses(AdministrationMoving, refusals.TooManySigningKeys)
 class CreateSigningKey(Command[NewSigningKey], frozen=True):
     """Make a request-signing key, shown once; those before it serve for another seven days."""
 
 
 @command("identity", proofs=SESSION, mfa="tenantAdmin", audit=("signing_key.revoked",))
+@refuses(AdministrationMoving, refusals.SigningKeyAbsent)
 class RevokeSigningKey(Command[Deleted], frozen=True):
     """Revoke a request-signing key at once."""
 

@@ -8,7 +8,8 @@ from msgspec import Meta
 from custody.identity.roles import ANYBODY
 from custody.kit.described import Instant, described
 from custody.kit.shapes import TenantId
-from custody.protocol.command import SESSION, Command, command
+from custody.protocol.command import SESSION, Command, command, refuses
+from custody.protocol.identity import refusals
 from custody.protocol.identity.sessions import SignedIn
 
 NativeKind = Literal["bundle", "package"]
@@ -97,6 +98,7 @@ class PollDeviceCode(Command[DeviceSignedIn | DeviceRefused], frozen=True):
 
 
 @command("identity", proofs=SESSION, roles=ANYBODY, bound=True)
+@refuses(refusals.DeviceCodeAbsent, refusals.DeviceDecided, refusals.TooManyAttempts)
 class LookAtDevice(Command[DeviceRequest], frozen=True):
     """Show what a device that displays this code asks for."""
 
@@ -104,6 +106,7 @@ class LookAtDevice(Command[DeviceRequest], frozen=True):
 
 
 @command("identity", proofs=SESSION, roles=ANYBODY, bound=True, audit=("device.approved", "device.denied"))
+@refuses(refusals.DeviceCodeAbsent, refusals.DeviceDecided, refusals.TooManyAttempts)
 class DecideDevice(Command[DeviceDecision], frozen=True):
     """Let the device that displays this code in, or not."""
 

@@ -6,12 +6,23 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from custody.identity.domains import MAX_VALUE, MAX_VALUES, NotCounting, SignOnMethod, record_name, why_not_counting
+from custody.identity.addresses import BadEmailAddress
+from custody.identity.domains import (
+    MAX_VALUE,
+    MAX_VALUES,
+    BadDomain,
+    NotCounting,
+    SignOnMethod,
+    record_name,
+    why_not_counting,
+)
 from custody.kit import clock
 from custody.kit.described import Instant, described
 from custody.kit.shapes import DomainText, TenantId
-from custody.protocol.command import SESSION, Command, command
+from custody.protocol.command import SESSION, Command, command, refuses
+from custody.protocol.identity import refusals
 from custody.protocol.identity.credentials import Deleted
+from custody.protocol.refusals import AdministrationMoving
 
 # What the DNS says at the record's name.
 Found = Annotated[list[Annotated[str, Meta(max_length=MAX_VALUE)]], Meta(max_length=MAX_VALUES)]
@@ -99,6 +110,7 @@ class Discovered(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
 
 
 @command("identity", proofs=SESSION, mfa="tenantAdmin", audit=("sso.domain_added", "sso.domain_changed"))
+@refuses(AdministrationMoving, BadDomain, refusals.TooManySsoDomains)
 class PutSsoDomain(Command[SavedSsoDomain], frozen=True):
     """Add an e-mail domain to the caller's tenant, or change whether its people must sign on."""
 
@@ -107,6 +119,7 @@ class PutSsoDomain(Command[SavedSsoDomain], frozen=True):
 
 
 @command("identity", proofs=SESSION, mfa="tenantAdmin", audit=("sso.domain_verified", "sso.domain_lost"))
+@refuses(AdministrationMoving, refusals.DnsRecordMissing, refusals.DomainTaken, refusals.SsoDomainAbsent)
 class VerifySsoDomain(Command[SsoDomain], frozen=True):
     """Compare a domain's token with what the api found in the DNS; verified, it is no other tenant's any more."""
 
@@ -115,6 +128,7 @@ class VerifySsoDomain(Command[SsoDomain], frozen=True):
 
 
 @command("identity", proofs=SESSION, mfa="tenantAdmin", audit=("sso.domain_removed",))
+@refuses(AdministrationMoving, refusals.SsoDomainAbsent)
 class DeleteSsoDomain(Command[Deleted], frozen=True):
     """Remove a domain from the caller's tenant."""
 
@@ -131,6 +145,7 @@ class DomainSeen(Command[SeenDomain], frozen=True):
 
 
 @command("identity", repeatable=True)
+@refuses(BadEmailAddress)
 class DiscoverSignOn(Command[Discovered], frozen=True):
     """Tell where people with this address sign on, by its domain alone."""
 

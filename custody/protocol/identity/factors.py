@@ -5,11 +5,14 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from custody.identity.roles import ANYBODY
+from custody.identity.addresses import BadPhoneNumber
+from custody.identity.roles import ADMINS, ANYBODY
 from custody.kit.described import Id, Instant, described
-from custody.kit.shapes import DisplayName, Uuid
-from custody.protocol.command import SESSION, Command, command
+from custody.kit.shapes import Digest, DisplayName, Uuid
+from custody.protocol.command import SESSION, Command, command, refuses
+from custody.protocol.identity import refusals
 from custody.protocol.identity.sessions import SignedIn
+from custody.protocol.refusals import MfaRequired, SessionBound
 
 Code = Annotated[str, Meta(min_length=1, max_length=64)]
 
@@ -78,11 +81,14 @@ class PhoneCode(msgspec.Struct, frozen=True):
 
 
 @command("identity", proofs=SESSION, roles=ANYBODY, bound=True)
+@refuses(refusals.Deactivated, refusals.FactorExists, MfaRequired, SessionBound)
 class EnrolTotp(Command[TotpEnrolment], frozen=True):
     """Make a new authenticator seed; it counts once a code of it was shown."""
 
 
 @command("identity", proofs=SESSION, roles=ANYBODY, bound=True, audit=("factor.enrolled", "session.stepped_up"))
+@refuses(refusals.CodeInvalid, refusals.Deactivated, refusals.EnrolmentAbsent, MfaRequired, refusals.NotAMember)
+@refuses(SessionBound, refusals.SsoRequired, refusals.TooManyAttempts)
 class ConfirmTotp(Command[Confirmed], frozen=True):
     """Show the first code of the new seed. The answer is a session, with recovery codes if there were none."""
 
@@ -93,16 +99,19 @@ class ConfirmTotp(Command[Confirmed], frozen=True):
 
 
 @command("identity", proofs=SESSION, roles=ANYBODY, bound=True, audit=("factor.removed",))
+@refuses(refusals.Deactivated, refusals.FactorAbsent, MfaRequired, SessionBound)
 class RemoveTotp(Command[RemovedFactor], frozen=True):
     """Remove the authenticator."""
 
 
 @command("identity", proofs=SESSION, roles=ANYBODY, bound=True, audit=("factor.codes_made",))
+@refuses(refusals.Deactivated, MfaRequired, refusals.NoFactor, SessionBound)
 class NewRecoveryCodes(Command[RecoveryCodes], frozen=True):
     """Make ten new recovery codes; the older ones are gone."""
 
 
 @command("identity", proofs=SESSION, roles=ANYBODY, bound=True)
+@refuses(BadPhoneNumber, refusals.Deactivated, MfaRequired, SessionBound, refusals.TooManyAttempts)
 class EnrolSms(Command[PhoneCode], frozen=True):
     """Begin with a phone number; the answer has the code that the api sends to it."""
 
@@ -110,6 +119,8 @@ class EnrolSms(Command[PhoneCode], frozen=True):
 
 
 @command("identity", proofs=SESSION, roles=ANYBODY, bound=True, audit=("factor.enrolled", "session.stepped_up"))
+@refuses(refusals.CodeInvalid, refusals.Deactivated, refusals.EnrolmentAbsent, MfaRequired, refusals.NotAMember)
+@refuses(SessionBound, refusals.SsoRequired, refusals.TooManyAttempts)
 class ConfirmSms(Command[Confirmed], frozen=True):
     """Show the code that was sent to the new number; the answer is a session."""
 
@@ -120,6 +131,7 @@ class ConfirmSms(Command[Confirmed], frozen=True):
 
 
 @command("identity", proofs=SESSION, roles=ANYBODY, bound=True, pages=True)
+@refuses(refusals.FactorAbsent, refusals.TooManyAttempts)
 class NewSmsCode(Command[PhoneCode], frozen=True):
     """Make a code for the enrolled number; the answer has it, and the number, for the api to send."""
 
@@ -132,6 +144,9 @@ class NewPasskeyChallenge(Command[dict[str, Any]], frozen=True):
 
 
 @command("identity", proofs=SESSION, roles=ANYBODY, bound=True, audit=("passkey.added",))
+@refuses(refusals.ChallengeInvalid, refusals.Deactivated, MfaRequired, refusals.PasskeyInvalid)
+@refuses(refusals.PasskeyMalformed, refusals.PasskeyRefused, refusals.PasskeyTaken, SessionBound)
+@refuses(refusals.TooManyPasskeys)
 class RegisterPasskey(Command[NewPasskey], frozen=True):
     """Register a new passkey with its attestation."""
 
@@ -143,15 +158,51 @@ class RegisterPasskey(Command[NewPasskey], frozen=True):
 
 
 @command("identity", proofs=SESSION, roles=ANYBODY, bound=True, audit=("passkey.removed",))
+@refuses(refusals.Deactivated, refusals.LastLoginMethod, MfaRequired, refusals.PasskeyAbsent, SessionBound)
 class RemovePasskey(Command[RemovedFactor], frozen=True):
     """Remove one of the person's own passkeys."""
 
     passkey: Uuid
 
 
+class ItemToken(msgspec.Struct, frozen=True, rename="camel"):
+    """A token with which its person approves one item, as it was read; the session gains nothing by it."""
+
+    token: Annotated[str, described("For `Authorization: Bearer`, when that item is approved.")]
+    expires_in: Annotated[int, described("Seconds until it expires.", unit="seconds")]
+
+    def __repr__(self) -> str:
+        return "ItemToken()"
+
+
+@command("identity", proofs=SESSION, roles=ADMINS)
+@refuses(refusals.FactorAbsent)
+class NewItemChallenge(Command[dict[str, Any]], frozen=True):
+    """Make what a passkey signs to approve one item: approval and digest stand under the challenge's MAC."""
+
+    approval: Uuid
+    digest: Digest
+
+
+@command("identity", proofs=SESSION, roles=ADMINS, audit=("session.item_confirmed", "factor.refused"))
+@refuses(refusals.ChallengeInvalid, refusals.Deactivated, refusals.NotAMember, refusals.PasskeyCloned)
+@refuses(refusals.PasskeyInvalid, refusals.PasskeyMalformed, refusals.PasskeyUnknown, refusals.SsoRequired)
+@refuses(refusals.TooManyAttempts, refusals.UserUnverified)
+class TouchItem(Command[ItemToken], frozen=True):
+    """Show a passkey for one item. The answer is a token to approve that item alone, for a minute."""
+
+    approval: Uuid
+    digest: Digest
+    credential: dict[str, Any]
+
+    def __repr__(self) -> str:
+        return f"TouchItem({self.approval})"
+
+
 @command(
     "identity", proofs=SESSION, roles=ANYBODY, bound=True, pages=True, audit=("session.stepped_up", "factor.refused")
 )
+@refuses(refusals.Deactivated, refusals.NotAMember, refusals.SsoRequired, refusals.TooManyAttempts)
 class StepUp(Command[SignedIn], frozen=True):
     """Show a second factor: a code, or a passkey's assertion. The answer is a session with fresh MFA."""
 

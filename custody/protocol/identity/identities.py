@@ -5,18 +5,22 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from custody.identity.addresses import BadEmailAddress
 from custody.identity.roles import ADMINS, ANYBODY
+from custody.identity.siwe import SiweDomainMismatch, SiweMalformed, SiweNotValidNow
 from custody.kit.described import Id, Instant, described
 from custody.kit.shapes import Uuid
-from custody.protocol.command import SESSION, Command, command
+from custody.protocol.command import SESSION, Command, command, refuses
+from custody.protocol.identity import refusals
 from custody.protocol.identity.sign_in import Code
+from custody.protocol.refusals import AdministrationMoving, MfaRequired
 
 MAX_AT_ONCE = 50
 # A wallet is one of a chain family, or a contract that agrees (EIP-1271).
 WALLETS = {"wallet": "wallet:ethereum", "solana": "wallet:solana", "contract": "wallet:contract"}
 
 
-def named(kind: str, subject: str) -> tuple[str, str]:
+def provider_and_account(kind: str, subject: str) -> tuple[str, str]:
     """Name an identity as answers do: its provider, and what that knows it by."""
     if kind in ("oidc", "saml"):
         # Of a tenant: tenant, provider, issuer, account; or tenant, issuer, format, account.
@@ -123,6 +127,10 @@ class WalletOutcomes(msgspec.Struct, frozen=True):
 
 
 @command("identity", proofs=SESSION, roles=ANYBODY, audit=("identity.linked", "identity.verified"))
+@refuses(BadEmailAddress, refusals.CodeInvalid, refusals.CodeRedirectMismatch, refusals.CodeVerifierMismatch)
+@refuses(refusals.Deactivated, refusals.ExchangeCodeInvalid, refusals.IdentityChoice, refusals.IdentityTaken)
+@refuses(MfaRequired, refusals.NonceInvalid, refusals.NotLinkable, refusals.OneWalletOnly, refusals.SignatureInvalid)
+@refuses(refusals.SiweChainUnknown, SiweDomainMismatch, SiweMalformed, SiweNotValidNow, refusals.TooManyAttempts)
 class LinkIdentity(Command[Linked], frozen=True):
     """Let the person sign in with one more thing that they have just proven: exactly one of these.
 
@@ -138,6 +146,7 @@ class LinkIdentity(Command[Linked], frozen=True):
 
 
 @command("identity", proofs=SESSION, roles=ANYBODY, audit=("identity.unlinked",))
+@refuses(refusals.Deactivated, refusals.IdentityAbsent, refusals.LastLoginMethod, MfaRequired)
 class UnlinkIdentity(Command[UnlinkedIdentity], frozen=True):
     """Unlink an identity of the person, never the last way in; other sessions that began with its kind end."""
 
@@ -151,6 +160,7 @@ class UnlinkIdentity(Command[UnlinkedIdentity], frozen=True):
     mfa="tenantAdmin",
     audit=("wallet_policy.remediation_authorized", "wallet_policy.remediated", "wallet_policy.refused"),
 )
+@refuses(AdministrationMoving)
 class RemediateWallets(Command[WalletOutcomes], frozen=True):
     """Unlink wallets of members, each in a transaction of its own; what is refused is told and recorded."""
 

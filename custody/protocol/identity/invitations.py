@@ -5,11 +5,15 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from custody.identity.addresses import BadEmailAddress
 from custody.identity.roles import ANYBODY
 from custody.identity.scopes import USER_WRITE
 from custody.kit.described import Id, Instant, described
+from custody.kit.errors import QuotaExceeded
 from custody.kit.shapes import InvitedRole, Role, TenantId, Uuid
-from custody.protocol.command import PLATFORM_KEY, SESSION, Command, command
+from custody.protocol.command import PLATFORM_KEY, SESSION, Command, command, refuses
+from custody.protocol.identity import refusals
+from custody.protocol.refusals import TenantAbsent
 
 LEAST_SECONDS, MOST_SECONDS = 300, 30 * 86_400
 Seconds = Annotated[int, Meta(ge=LEAST_SECONDS, le=MOST_SECONDS)]
@@ -69,6 +73,7 @@ class Joined(msgspec.Struct, frozen=True):
 
 
 @command("identity", proofs=PLATFORM_KEY, scope=USER_WRITE, audit=("invitation.created", "invitation.revoked"))
+@refuses(BadEmailAddress, TenantAbsent, refusals.TooManyInvitations)
 class PutInvitation(Command[MadeInvitation], frozen=True):
     """Invite an address, in place of an invitation that it has; the token is shown once."""
 
@@ -79,6 +84,7 @@ class PutInvitation(Command[MadeInvitation], frozen=True):
 
 
 @command("identity", proofs=PLATFORM_KEY, scope=USER_WRITE, audit=("invitation.revoked",))
+@refuses(refusals.InvitationAbsent, refusals.InvitationAccepted, TenantAbsent)
 class RevokeInvitation(Command[RevokedInvitation], frozen=True):
     """Revoke a pending invitation at once."""
 
@@ -87,6 +93,9 @@ class RevokeInvitation(Command[RevokedInvitation], frozen=True):
 
 
 @command("identity", proofs=SESSION, roles=ANYBODY, audit=("invitation.accepted", "membership.added"))
+@refuses(refusals.AlreadyMember, refusals.EmailMismatch, refusals.EmailUnverified, refusals.InvitationAccepted)
+@refuses(refusals.InvitationExpired, refusals.InvitationInvalid, refusals.InvitationRevoked)
+@refuses(refusals.InvitationTokenRequired, QuotaExceeded)
 class AcceptInvitation(Command[Joined], frozen=True):
     """Join a tenant by an invitation to a proven address of the person who asks.
 

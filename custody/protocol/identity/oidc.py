@@ -5,10 +5,11 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from custody.identity.oidc_provider import MAX_KEY_SET, MAX_PROVIDERS
+from custody.identity.oidc_provider import MAX_KEY_SET, MAX_PROVIDERS, InvalidOidcProvider
 from custody.kit.errors import Conflict
 from custody.kit.shapes import ProviderId, TenantId
-from custody.protocol.command import SESSION, Command, command
+from custody.protocol.command import SESSION, Command, command, refuses
+from custody.protocol.refusals import AdministrationMoving
 
 
 class ProviderKeysMoved(Conflict):
@@ -38,6 +39,7 @@ class KeptKeys(msgspec.Struct, frozen=True):
 
 
 @command("identity", proofs=SESSION, mfa="tenantAdmin", audit=("sso.oidc_providers_changed",))
+@refuses(AdministrationMoving, InvalidOidcProvider)
 class PutOidcProviders(Command[StoredOidcProviders], frozen=True):
     """Replace all OIDC providers of the tenant; keys from another address than before are dropped and fetched again."""
 

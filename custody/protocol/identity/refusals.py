@@ -35,6 +35,10 @@ class BadApprovalConfig(Invalid):
     """approvalConfig or authAbuseConfig is not valid."""
 
 
+class BadChannelTarget(Invalid):
+    """The target is not one that this kind of channel may have."""
+
+
 class BadClientState(Invalid):
     """state: it must be at most 512 printable ASCII characters."""
 
@@ -47,8 +51,24 @@ class BadRedirectUri(Invalid):
     """redirect_uri: it is not on the list of this app client; add it to allowedRedirectUrls, character by character."""
 
 
+class BadTokens(Invalid):
+    """A token must be `evm:<chainId>:<address>` or `solana:<mint>`, be named once, and not be called like a coin."""
+
+
 class ChallengeInvalid(Unauthenticated):
     """The challenge is unknown, used, older than five minutes or issued for another purpose; request new options."""
+
+
+class ChannelAbsent(NotFound):
+    """No such notification channel."""
+
+
+class ChannelDisabled(Conflict):
+    """This notification channel is disabled; enable it first."""
+
+
+class ChannelTested(TooMany):
+    """This notification channel was tested in the last minute; retry later."""
 
 
 class CodeInvalid(Unauthenticated):
@@ -146,6 +166,10 @@ class FactorExists(Conflict):
     """You already have an authenticator; remove it before you enrol another."""
 
 
+class HigherRole(Forbidden):
+    """Only an owner gives or takes the roles owner and admin."""
+
+
 class IdentityAbsent(NotFound):
     """No such linked identity."""
 
@@ -218,6 +242,18 @@ class NonceInvalid(Unauthenticated):
     """The nonce is unknown, used or older than five minutes; get a new one from GET /auth/nonce."""
 
 
+class NoticeAbsent(NotFound):
+    """No such message."""
+
+
+class NoticeNotFailed(Conflict):
+    """Only a message that has failed is sent again."""
+
+
+class NoticeTriedEnough(Conflict):
+    """This message was tried 20 times and is not sent any more."""
+
+
 class NotAMember(Forbidden):
     """You are not a member of this tenant."""
 
@@ -239,6 +275,10 @@ class NotSubscribed(Conflict):
 
 class OneWalletOnly(Conflict):
     """This tenant allows one linked wallet for each person; unlink the other first."""
+
+
+class LastOwnerStays(Conflict):
+    """You are this tenant's last owner: make another member owner first."""
 
 
 class OwnAccount(Conflict):
@@ -387,6 +427,10 @@ class TooManySentAgain(TooMany):
 
 class TooManySigningKeys(Conflict):
     """A tenant may have at most 10 active request-signing keys; revoke one first."""
+
+
+class TooManySamlKeys(Conflict):
+    """Three keys open assertions already; wait until one ends, or end them at once with formerDays 0."""
 
 
 class TooManySsoDomains(Conflict):

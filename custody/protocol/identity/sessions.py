@@ -8,7 +8,8 @@ from msgspec import Meta
 from custody.identity.roles import ANYBODY
 from custody.kit.described import Id, Instant, described
 from custody.kit.shapes import Role, TenantId, Uuid
-from custody.protocol.command import SESSION, Command, command
+from custody.protocol.command import SESSION, Command, command, refuses
+from custody.protocol.identity import refusals
 
 
 class Profile(msgspec.Struct, frozen=True, rename="camel"):
@@ -66,6 +67,7 @@ class EndedSession(msgspec.Struct, frozen=True):
 
 
 @command("identity", audit=("session.reuse_detected",))
+@refuses(refusals.NotAMember, refusals.RefreshTokenInvalid, refusals.RefreshTokenReused, refusals.SsoRequired)
 class RefreshSession(Command[SignedIn], frozen=True):
     """Exchange a refresh token, which this uses up, for the next tokens."""
 
@@ -76,6 +78,7 @@ class RefreshSession(Command[SignedIn], frozen=True):
 
 
 @command("identity", proofs=SESSION, roles=ANYBODY, bound=True, pages=True, audit=("session.ended",))
+@refuses(refusals.SessionAbsent)
 class EndSession(Command[EndedSession], frozen=True):
     """Revoke one of the person's own sessions; None: this one, the only one that a page's session may end."""
 
@@ -83,6 +86,7 @@ class EndSession(Command[EndedSession], frozen=True):
 
 
 @command("identity", proofs=SESSION, roles=ANYBODY, audit=("session.switched",))
+@refuses(refusals.NotAMember, refusals.SsoRequired)
 class SwitchTenant(Command[SignedIn], frozen=True):
     """Go on in another tenant that the person is a member of."""
 

@@ -8,10 +8,15 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from custody.kit.described import Instant, described
-from custody.kit.shapes import ProviderId, TenantId
-from custody.protocol.command import SESSION, Command, command
+from custody.identity.domains import SignOnMethod
+from custody.identity.roles import ANYBODY
+from custody.kit.described import Id, Instant, described
+from custody.kit.errors import QuotaExceeded
+from custody.kit.shapes import ClientId, ProviderId, TenantId
+from custody.protocol.command import SESSION, Command, command, refuses
+from custody.protocol.identity import refusals
 from custody.protocol.identity.sessions import SignedIn
+from custody.protocol.refusals import AdministrationMoving
 
 SignOnKind = Literal["oauth", "oidc", "saml"]
 # Random texts that identity or the api makes: 256 bits in base64url.
@@ -26,6 +31,11 @@ IDTOKEN_MOST = 16 * 1024
 USERINFO_MOST = 16 * 1024
 # A form of a browser: 64 KiB of XML in base64, with line ends.
 SAML_MOST = 96 * 1024
+FormerDays = Annotated[
+    int,
+    Meta(ge=0, le=90),
+    described("Days for which the keys before it still open; with 0 they end at once.", unit="d"),
+]
 BEGAN = ("session.began", "tenant.created", "membership.added", "membership.changed", "sso.account_linked")
 
 
@@ -105,6 +115,15 @@ class DeletedSaml(msgspec.Struct, frozen=True):
     deleted: Annotated[str, described("The tenant.")]
 
 
+class SamlKey(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    """A key that the identity provider may encrypt assertions for; its private half is shown to nobody."""
+
+    id: Annotated[Id, described("The key's id.")]
+    certificate: Annotated[str, described("Its certificate as PEM, for the identity provider.")]
+    created_at: Annotated[Instant, described("Time of creation.")]
+    opens_until: Annotated[Instant | None, described("End of its overlap; null for the key of the metadata.")]
+
+
 class Exchanged(msgspec.Struct, frozen=True):
     """The session; `tell` is the address of a person who has one more way to sign in since."""
 
@@ -116,6 +135,8 @@ class Exchanged(msgspec.Struct, frozen=True):
 
 
 @command("identity")
+@refuses(refusals.BadClientState, refusals.BadCodeChallenge, refusals.BadRedirectUri, refusals.ProviderAbsent)
+@refuses(refusals.SignInStateInvalid)
 class BeginSignIn(Command[SignInBegun], frozen=True, kw_only=True):
     """Make the state of a browser that is sent to a provider, and the address it goes to.
 
@@ -147,7 +168,53 @@ class SignOnTest(msgspec.Struct, frozen=True, rename="camel"):
         return "SignOnTest()"
 
 
+class SignInAsked(msgspec.Struct, frozen=True, kw_only=True):
+    """An app client whose people sign in at our own page, and by which of the ways."""
+
+    name: str
+    registers: bool
+    oauth_off: list[str]
+    methods: list[SignOnMethod]
+
+
+@command("identity")
+@refuses(refusals.BadRedirectUri, refusals.UnknownAppClient)
+class LookAtSignIn(Command[SignInAsked], frozen=True, kw_only=True):
+    """Look at the app client for which a person is to sign in, before anybody is asked for anything."""
+
+    tenant: TenantId
+    client: ClientId
+    redirect_uri: Annotated[str, Meta(max_length=2048)]
+
+
+class CodeGranted(msgspec.Struct, frozen=True):
+    """The address of the app client, with a code for it."""
+
+    location: Annotated[str, described("The redirect URL with `code`, `state` and `iss`; send the browser there.")]
+
+    def __repr__(self) -> str:
+        return "CodeGranted()"
+
+
+@command("identity", proofs=SESSION, roles=ANYBODY, bound=True, audit=("session.code_made",))
+@refuses(refusals.BadClientState, refusals.BadCodeChallenge, refusals.BadRedirectUri, refusals.UnknownAppClient)
+class GrantCode(Command[CodeGranted], frozen=True, kw_only=True):
+    """Make a code with which an app client of the session's tenant begins a session of the same person there.
+
+    The redirect URL must be on the client's list, and is matched again when the code is exchanged.
+    """
+
+    client: ClientId
+    redirect_uri: Annotated[str, Meta(max_length=2048)]
+    code_challenge: Annotated[str, Meta(max_length=128)]
+    state: Annotated[str, Meta(max_length=1024)] = ""
+
+    def __repr__(self) -> str:
+        return f"GrantCode({self.client})"
+
+
 @command("identity", proofs=SESSION, mfa="tenantAdmin", audit=("sso.test_begun",))
+@refuses(AdministrationMoving, refusals.ProviderAbsent)
 class TestSignOn(Command[SignOnTest], frozen=True):
     """Make an address at which an administrator tries one of the tenant's providers."""
 
@@ -155,6 +222,7 @@ class TestSignOn(Command[SignOnTest], frozen=True):
 
 
 @command("identity", audit=("sso.refused", "sso.tested"))
+@refuses(refusals.SignInStateInvalid)
 class OpenSignIn(Command[Opened | SentBack | Tried], frozen=True, kw_only=True):
     """Use up the state with which a browser came back; `error`: the provider's own refusal, which uses it up too."""
 
@@ -190,6 +258,7 @@ class FinishOAuth(Command[SentBack | Tried], frozen=True, kw_only=True):
 
 
 @command("identity", audit=("sso.refused", "sso.tested"))
+@refuses(refusals.SamlUnsolicited, refusals.SignInStateInvalid)
 class FinishSaml(Command[SentBack | Tried], frozen=True, kw_only=True):
     """Judge the answer of a tenant's SAML provider, which a browser brought, and make the code for the client."""
 
@@ -203,6 +272,7 @@ class FinishSaml(Command[SentBack | Tried], frozen=True, kw_only=True):
 
 
 @command("identity", proofs=SESSION, mfa="tenantAdmin", audit=("sso.saml_changed", "session.ended"))
+@refuses(AdministrationMoving)
 class PutSaml(Command[SavedSaml], frozen=True):
     """Replace the tenant's SAML configuration."""
 
@@ -210,11 +280,24 @@ class PutSaml(Command[SavedSaml], frozen=True):
 
 
 @command("identity", proofs=SESSION, mfa="tenantAdmin", audit=("sso.saml_deleted",))
+@refuses(AdministrationMoving, refusals.SamlConfigAbsent)
 class DeleteSaml(Command[DeletedSaml], frozen=True):
     """Forget the tenant's SAML configuration."""
 
 
+@command("identity", proofs=SESSION, mfa="tenantAdmin", audit=("sso.saml_key_made",))
+@refuses(AdministrationMoving, refusals.TooManySamlKeys)
+class MakeSamlKey(Command[SamlKey], frozen=True):
+    """Make the key that assertions are encrypted for from now on; those before it open for some days more."""
+
+    former_days: FormerDays
+
+
 @command("identity", audit=BEGAN)
+@refuses(refusals.AccountUnknown, refusals.CodeRedirectMismatch, refusals.CodeTenantMismatch)
+@refuses(refusals.CodeVerifierMismatch, refusals.Deactivated, refusals.ExchangeCodeInvalid, refusals.MembershipRemoved)
+@refuses(refusals.BadRedirectUri, refusals.NotAMember, QuotaExceeded, refusals.RegistrationClosed)
+@refuses(refusals.SsoRequired, refusals.UnknownAppClient)
 class ExchangeCode(Command[Exchanged], frozen=True, kw_only=True):
     """Begin the session of the person who was proven. The first try uses the code up, right or wrong."""
 

@@ -3,13 +3,19 @@
 from typing import Annotated, Any
 
 import msgspec
+from msgspec import Meta
 
+from custody.identity.app_clients import InvalidAppClient
 from custody.identity.mfa import MfaPolicy
-from custody.identity.roles import ANYBODY
+from custody.identity.roles import ANYBODY, READERS
 from custody.identity.scopes import TENANT_WRITE, USER_WRITE
 from custody.kit.described import Id, Instant, described
+from custody.kit.errors import QuotaExceeded
 from custody.kit.shapes import DisplayName, Role, TenantId, Uuid
-from custody.protocol.command import DECIDER, PLATFORM_KEY, SESSION, TENANT, Command, command
+from custody.policies.named_tokens import MAX_TOKENS, NamedToken
+from custody.protocol.command import DECIDER, PLATFORM_KEY, SESSION, TENANT, Command, command, refuses
+from custody.protocol.identity import refusals
+from custody.protocol.refusals import AdministrationMoving, TenantAbsent
 
 
 class MadeTenant(msgspec.Struct, frozen=True, rename="camel"):
@@ -37,6 +43,12 @@ class SavedConfig(msgspec.Struct, frozen=True):
     """The stored config now; None where it is too long to be kept for a repetition."""
 
     stored: StoredConfig | None
+
+
+class NamedTokens(msgspec.Struct, frozen=True):
+    """The tokens that have a name in this tenant."""
+
+    tokens: Annotated[list[NamedToken], described("Each token, and what the owners of the tenant call it.")]
 
 
 class Membership(msgspec.Struct, frozen=True, rename="camel"):
@@ -93,6 +105,7 @@ Vouched = VouchedPlatform | VouchedSession | VouchedAppClient | VouchedTenant
 
 
 @command("identity", proofs=PLATFORM_KEY | SESSION, roles=ANYBODY, scope=TENANT_WRITE, audit=("tenant.created",))
+@refuses(refusals.BadApiKey, refusals.TenantIdReserved, refusals.TenantKeyTaken, refusals.TenantTaken)
 class CreateTenant(Command[MadeTenant], frozen=True):
     """Make a tenant; a person who asks becomes its owner.
 
@@ -114,6 +127,8 @@ class CreateTenant(Command[MadeTenant], frozen=True):
     mfa="tenantAdmin",
     audit=("tenant.config_changed", "app_client.created", "app_client.changed", "app_client.deleted"),
 )
+@refuses(AdministrationMoving, refusals.AppClientTaken, refusals.BadApprovalConfig, refusals.DefaultTaken)
+@refuses(InvalidAppClient, refusals.PersonRequired, refusals.TooManyAppClients)
 class PutConfig(Command[SavedConfig], frozen=True):
     """Replace the configuration: the whole document, and apart from it the part that is judged by, which is sealed.
 
@@ -126,7 +141,21 @@ class PutConfig(Command[SavedConfig], frozen=True):
     app_clients: list[dict[str, Any]] | None = None
 
 
+@command("identity", proofs=SESSION, mfa="tenantAdmin", audit=("tenant.tokens_named",))
+@refuses(AdministrationMoving, refusals.BadTokens)
+class PutTokens(Command[NamedTokens], frozen=True):
+    """Replace what the owners call the tenant's tokens. Amounts are judged in raw units, whatever they are called."""
+
+    tokens: Annotated[list[NamedToken], Meta(max_length=MAX_TOKENS)]
+
+
+@command("identity", proofs=TENANT, roles=READERS, repeatable=True)
+class ReadTokens(Command[NamedTokens], frozen=True):
+    """Read what the owners call the tenant's tokens, once its seal was checked."""
+
+
 @command("identity", proofs=PLATFORM_KEY, scope=USER_WRITE, audit=("membership.added", "membership.changed"))
+@refuses(refusals.LastOwner, QuotaExceeded, TenantAbsent, refusals.UserAbsent)
 class PutMember(Command[SavedMember], frozen=True):
     """Make a user a member, or change the role, of the last owner only by force; living sessions follow at once."""
 
@@ -137,6 +166,7 @@ class PutMember(Command[SavedMember], frozen=True):
 
 
 @command("identity", proofs=PLATFORM_KEY, scope=USER_WRITE, audit=("membership.removed",))
+@refuses(refusals.LastOwner, refusals.MemberAbsent, TenantAbsent)
 class RemoveMember(Command[RemovedMember], frozen=True):
     """Remove a member, the last owner only by force; the user's sessions no longer reach the tenant."""
 
@@ -145,6 +175,8 @@ class RemoveMember(Command[RemovedMember], frozen=True):
     force: bool = False
 
 
-@command("identity", proofs=TENANT | PLATFORM_KEY, roles=ANYBODY, bound=True, pages=True, repeatable=True)
+@command(
+    "identity", proofs=TENANT | PLATFORM_KEY, roles=ANYBODY, bound=True, pages=True, repeatable=True, for_item=True
+)
 class Vouch(Command[Vouched], frozen=True):
     """Tell what is proven of the caller; nothing is done but noting that a tenant's API key is used."""

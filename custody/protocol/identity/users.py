@@ -5,11 +5,15 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from custody.identity.provisioning import EXTERNAL_ID_PATTERN
+from custody.identity.addresses import BadEmailAddress
+from custody.identity.provisioning import EXTERNAL_ID_PATTERN, BadCustomMetadata, BadExternalId
 from custody.identity.scopes import USER_WRITE
 from custody.kit.described import Id, described
+from custody.kit.errors import QuotaExceeded
 from custody.kit.shapes import DisplayName, TenantId, Uuid
-from custody.protocol.command import PLATFORM_KEY, Command, command
+from custody.protocol.command import PLATFORM_KEY, Command, command, refuses
+from custody.protocol.identity import refusals
+from custody.protocol.refusals import TenantAbsent
 
 # Loose on purpose: what is wrong with one is said in a sentence of its own.
 EmailWords = Annotated[str, Meta(min_length=3, max_length=254)]
@@ -62,6 +66,8 @@ class DeletedUser(msgspec.Struct, frozen=True):
     scope=USER_WRITE,
     audit=("user.created", "membership.added", "user.external_id_assigned"),
 )
+@refuses(BadCustomMetadata, BadEmailAddress, BadExternalId, refusals.ExternalIdNeedsTenant, refusals.ExternalIdSet)
+@refuses(refusals.ExternalIdTaken, QuotaExceeded, TenantAbsent)
 class CreateUser(Command[NamedUser], frozen=True, kw_only=True):
     """Find the user of an address, or make them; with a tenant make them its member, if they are none.
 
@@ -80,6 +86,8 @@ class CreateUser(Command[NamedUser], frozen=True, kw_only=True):
 
 
 @command("identity", proofs=PLATFORM_KEY, scope=USER_WRITE, audit=("membership.added", "user.external_id_assigned"))
+@refuses(BadExternalId, refusals.ExternalIdSet, refusals.ExternalIdTaken, QuotaExceeded, TenantAbsent)
+@refuses(refusals.UserAbsent)
 class AssignExternalId(Command[AssignedExternalId], frozen=True):
     """Give a user's wallet its external id in a tenant, once and for all; they become its member, if they are none."""
 
@@ -94,6 +102,8 @@ class AssignExternalId(Command[AssignedExternalId], frozen=True):
     scope=USER_WRITE,
     audit=("user.created", "user.email_added", "membership.added", "user.external_id_assigned"),
 )
+@refuses(BadCustomMetadata, BadEmailAddress, BadExternalId, refusals.ExternalIdSet, refusals.ExternalIdTaken)
+@refuses(QuotaExceeded, TenantAbsent)
 class ConnectOrCreateUser(Command[Connected], frozen=True, kw_only=True):
     """Find the user of an external id; else give it to the user of the address, who is made if there is none.
 
@@ -113,6 +123,7 @@ class ConnectOrCreateUser(Command[Connected], frozen=True, kw_only=True):
 
 
 @command("identity", proofs=PLATFORM_KEY, scope=USER_WRITE, audit=("user.changed",))
+@refuses(BadCustomMetadata, refusals.UserAbsent)
 class ChangeUser(Command[ActedOn], frozen=True, kw_only=True):
     """Change what is shown of a user; what is left out stays as it is."""
 
@@ -125,6 +136,7 @@ class ChangeUser(Command[ActedOn], frozen=True, kw_only=True):
 
 
 @command("identity", proofs=PLATFORM_KEY, scope=USER_WRITE, audit=("user.deactivated",))
+@refuses(refusals.LastOwner, refusals.UserAbsent)
 class DeactivateUser(Command[ActedOn], frozen=True):
     """Let a user in nowhere any more and end their sessions; the last owner of a tenant only by force."""
 
@@ -133,6 +145,7 @@ class DeactivateUser(Command[ActedOn], frozen=True):
 
 
 @command("identity", proofs=PLATFORM_KEY, scope=USER_WRITE, audit=("user.reactivated",))
+@refuses(refusals.UserAbsent)
 class ReactivateUser(Command[ActedOn], frozen=True):
     """Let a user sign in again; what ended stays ended."""
 
@@ -140,6 +153,7 @@ class ReactivateUser(Command[ActedOn], frozen=True):
 
 
 @command("identity", proofs=PLATFORM_KEY, scope=USER_WRITE, audit=("user.deleted",))
+@refuses(refusals.LastOwner, refusals.UserAbsent, refusals.UserActive, refusals.UserHasTenant)
 class DeleteUser(Command[DeletedUser], frozen=True):
     """Delete a deactivated user who has no own tenant any more; the last owner of a tenant only by force."""
 

@@ -6,9 +6,12 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from custody.kit.described import Id, Instant, described
+from custody.kit.errors import QuotaExceeded
 from custody.kit.shapes import TenantId, Uuid
-from custody.protocol.command import SESSION, Command, command
+from custody.protocol.command import SESSION, Command, command, refuses
+from custody.protocol.identity import refusals
 from custody.protocol.identity.api_keys import MAX_OVERLAP_SECONDS, OVERLAP_SECONDS
+from custody.protocol.refusals import AdministrationMoving
 
 Description = Annotated[str, Meta(max_length=1000, pattern=r"^[^\x00]*\Z")]
 EventNames = Annotated[list[Annotated[str, Meta(max_length=64)]], Meta(min_length=1, max_length=32)]
@@ -104,6 +107,7 @@ class DeliveryHeaders(
 
 
 @command("identity", proofs=SESSION, mfa="webhooks", audit=("webhook.created",))
+@refuses(AdministrationMoving, QuotaExceeded)
 class CreateWebhook(Command[NewWebhook], frozen=True):
     """Make an endpoint of the tenant; its secret is shown once. `events` None: all there are, later ones too."""
 
@@ -115,6 +119,7 @@ class CreateWebhook(Command[NewWebhook], frozen=True):
 
 
 @command("identity", proofs=SESSION, mfa="webhooks", audit=("webhook.changed",))
+@refuses(AdministrationMoving, refusals.WebhookAbsent)
 class ChangeWebhook(Command[Webhook], frozen=True):
     """Change an endpoint; what is left out stays."""
 
@@ -128,6 +133,7 @@ class ChangeWebhook(Command[Webhook], frozen=True):
 
 
 @command("identity", proofs=SESSION, mfa="webhooks", audit=("webhook.secret_rolled",))
+@refuses(AdministrationMoving, refusals.TooManyWebhookSecrets, refusals.WebhookAbsent)
 class RollWebhookSecret(Command[RolledWebhookSecret], frozen=True):
     """Give an endpoint a new secret, shown once; former ones sign beside it for the overlap."""
 
@@ -136,6 +142,7 @@ class RollWebhookSecret(Command[RolledWebhookSecret], frozen=True):
 
 
 @command("identity", proofs=SESSION, mfa="webhooks", audit=("webhook.deleted",))
+@refuses(AdministrationMoving, refusals.WebhookAbsent)
 class DeleteWebhook(Command[DeletedWebhook], frozen=True):
     """Delete an endpoint: its secret at once, its row when nothing speaks of it any more."""
 
@@ -143,6 +150,7 @@ class DeleteWebhook(Command[DeletedWebhook], frozen=True):
 
 
 @command("identity", proofs=SESSION, mfa="webhooks", audit=("webhook.tested",))
+@refuses(AdministrationMoving, refusals.TooManySentAgain, refusals.WebhookAbsent, refusals.WebhookDisabled)
 class SendWebhookTest(Command[Delivery], frozen=True):
     """Queue one delivery of the event `webhook.test`, tried once."""
 
@@ -150,6 +158,8 @@ class SendWebhookTest(Command[Delivery], frozen=True):
 
 
 @command("identity", proofs=SESSION, mfa="webhooks", audit=("webhook.delivery_retried",))
+@refuses(AdministrationMoving, refusals.DeliveryAbsent, refusals.DeliveryDelivered, refusals.DeliveryUnderWay)
+@refuses(refusals.RetryBudgetUsed, refusals.WebhookDeleted, refusals.WebhookDisabled, refusals.WebhookUrlChanged)
 class RetryDelivery(Command[Delivery], frozen=True):
     """Make a failed delivery due now; the tries it has had still count."""
 
@@ -157,6 +167,9 @@ class RetryDelivery(Command[Delivery], frozen=True):
 
 
 @command("identity", proofs=SESSION, mfa="webhooks", audit=("webhook.delivery_replayed",))
+@refuses(AdministrationMoving, refusals.DeliveryAbsent, refusals.DeliveryUnderWay, refusals.EventForgotten)
+@refuses(refusals.NotSubscribed, refusals.TestNotReplayed, refusals.TooManySentAgain, refusals.WebhookDeleted)
+@refuses(refusals.WebhookDisabled, refusals.WebhookUrlChanged)
 class ReplayDelivery(Command[Delivery], frozen=True):
     """Send the event of a delivery that is over again, as a new delivery."""
 

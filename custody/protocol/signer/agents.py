@@ -5,12 +5,14 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from custody.chains.families import WALLETS
+from custody.chains.built_in import WALLETS
 from custody.identity.roles import BUILDERS
 from custody.identity.scopes import TENANT_WRITE
 from custody.kit.described import Instant, described
 from custody.kit.shapes import AgentId, DisplayName, TenantId
-from custody.protocol.command import DECIDER, PLATFORM_KEY, PROGRAM, SESSION, TENANT, Command, command
+from custody.protocol.command import DECIDER, PLATFORM_KEY, PROGRAM, SESSION, TENANT, Command, command, refuses
+from custody.protocol.refusals import AdministrationMoving, TenantAbsent
+from custody.protocol.signer import order_refusals, refusals
 
 # Two keys are opened for each.
 MAX_ADDRESSES = 20
@@ -116,6 +118,7 @@ class FrozenTenant(msgspec.Struct, frozen=True, rename="camel"):
 
 
 @command("signer", proofs=PROGRAM, audit=("agent.deleted", "agent.frozen"))
+@refuses(AdministrationMoving, order_refusals.AgentAbsent)
 class DeleteAgent(Command[DeletedAgent], frozen=True):
     """Delete an agent with its keys, policies, transactions and approvals."""
 
@@ -129,6 +132,7 @@ class ChangedAgent(msgspec.Struct, frozen=True, rename="camel"):
 
 
 @command("signer", proofs=TENANT, mfa="tenantAdmin", roles=BUILDERS, audit=("agent.changed",))
+@refuses(AdministrationMoving, order_refusals.AgentAbsent, order_refusals.KeyTampered)
 class ChangeAgent(Command[ChangedAgent], frozen=True):
     """Change what an agent is called; what is left out stays as it is."""
 
@@ -139,6 +143,7 @@ class ChangeAgent(Command[ChangedAgent], frozen=True):
 
 
 @command("signer", proofs=TENANT, mfa="tenantAdmin", roles=BUILDERS, audit=("agent.token_minted",))
+@refuses(AdministrationMoving, order_refusals.AgentAbsent, refusals.WalletOfPerson)
 class MintAgentToken(Command[AgentToken], frozen=True):
     """Create a token for an agent; it is returned only in this response."""
 
@@ -148,6 +153,7 @@ class MintAgentToken(Command[AgentToken], frozen=True):
 
 
 @command("signer", proofs=TENANT, mfa="tenantAdmin", audit=("agent.tokens_revoked",))
+@refuses(AdministrationMoving, order_refusals.AgentAbsent)
 class RevokeAgentTokens(Command[Revoked], frozen=True):
     """Revoke every token of an agent."""
 
@@ -155,6 +161,7 @@ class RevokeAgentTokens(Command[Revoked], frozen=True):
 
 
 @command("signer", proofs=DECIDER, mfa="approvals", audit=("agent.frozen",))
+@refuses(AdministrationMoving, order_refusals.AgentAbsent)
 class FreezeAgent(Command[FrozenAgent], frozen=True):
     """Freeze an agent: nothing of it is signed until it is unfrozen. It keeps the first time and reason."""
 
@@ -163,6 +170,7 @@ class FreezeAgent(Command[FrozenAgent], frozen=True):
 
 
 @command("signer", proofs=DECIDER, mfa="approvals", audit=("tenant.frozen",))
+@refuses(AdministrationMoving)
 class FreezeTenant(Command[FrozenTenant], frozen=True):
     """Freeze the tenant: nothing of any of its agents is signed until it is unfrozen."""
 
@@ -170,6 +178,7 @@ class FreezeTenant(Command[FrozenTenant], frozen=True):
 
 
 @command("signer", proofs=SESSION, mfa="approvals", audit=("agent.unfrozen",))
+@refuses(AdministrationMoving, order_refusals.AgentAbsent)
 class UnfreezeAgent(Command[FrozenAgent], frozen=True):
     """Unfreeze an agent."""
 
@@ -177,11 +186,13 @@ class UnfreezeAgent(Command[FrozenAgent], frozen=True):
 
 
 @command("signer", proofs=SESSION, mfa="approvals", audit=("tenant.unfrozen",))
+@refuses(AdministrationMoving, refusals.FrozenByOperator)
 class UnfreezeTenant(Command[FrozenTenant], frozen=True):
     """Let the agents of the tenant sign again, except those that are frozen themselves."""
 
 
 @command("signer", proofs=PLATFORM_KEY, scope=TENANT_WRITE, audit=("tenant.frozen",))
+@refuses(AdministrationMoving, TenantAbsent)
 class FreezeTenantIn(Command[FrozenTenant], frozen=True):
     """Freeze any tenant, by the operator: its people cannot end that."""
 
@@ -190,6 +201,7 @@ class FreezeTenantIn(Command[FrozenTenant], frozen=True):
 
 
 @command("signer", proofs=PLATFORM_KEY, scope=TENANT_WRITE, audit=("tenant.unfrozen",))
+@refuses(AdministrationMoving, TenantAbsent)
 class UnfreezeTenantIn(Command[FrozenTenant], frozen=True):
     """End the operator's freeze of a tenant; a freeze of its own stays."""
 

@@ -8,7 +8,9 @@ from msgspec import Meta
 from custody.identity.roles import READERS
 from custody.kit.described import Id, Instant, described
 from custody.kit.shapes import ApproverRpId, DisplayName, Uuid
-from custody.protocol.command import SESSION, Command, command
+from custody.protocol.command import SESSION, Command, command, refuses
+from custody.protocol.refusals import AdministrationMoving
+from custody.protocol.signer import refusals
 
 _RP_ID = "The rp id that the key was made for: `approver.custody.localhost`, or `localhost` for browsers without it."
 
@@ -30,6 +32,8 @@ class ApproverKey(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
 
 
 @command("signer", proofs=SESSION, roles=READERS, mfa="approvals", audit=("approver_key.registered",))
+@refuses(AdministrationMoving, refusals.ApproverKeyRevoked, refusals.ApproverKeyTaken, refusals.BadApproverKey)
+@refuses(refusals.BadCredentialId, refusals.TooManyApproverKeys)
 class RegisterApproverKey(Command[ApproverKey], frozen=True):
     """Keep a key by which the person votes; it counts once a rule pins its fingerprint."""
 
@@ -40,6 +44,7 @@ class RegisterApproverKey(Command[ApproverKey], frozen=True):
 
 
 @command("signer", proofs=SESSION, roles=READERS, mfa="approvals", audit=("approver_key.revoked",))
+@refuses(AdministrationMoving, refusals.ApproverKeyAbsent)
 class RevokeApproverKey(Command[ApproverKey], frozen=True):
     """Revoke a key of one's own, or as an owner or admin any of the tenant; votes by it count no more."""
 

@@ -9,11 +9,15 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from custody.identity.authority import MAX_MEMBERS, KeyType, SignerType, Standing, SubjectType
+from custody.identity.quorums import QuorumCycle, QuorumTooDeep
 from custody.identity.roles import ADMINS
 from custody.kit import clock
 from custody.kit.described import Id, Instant, described
+from custody.kit.errors import DailyQuotaExceeded
 from custody.kit.shapes import AgentId, DisplayName, HashOrAddress, Uuid
-from custody.protocol.command import SESSION, Command, command
+from custody.protocol.command import SESSION, Command, command, refuses
+from custody.protocol.refusals import AdministrationMoving, MfaRequired
+from custody.protocol.signer import order_refusals, refusals
 
 ChainFamily = Literal["evm", "solana"]
 # Words and ids that are looked up; what is none of those known is refused by name.
@@ -23,6 +27,7 @@ SubjectId = Annotated[str, Meta(min_length=1, max_length=256, pattern=r"^[\x21-\
 Words = Annotated[list[Word], Meta(max_length=32)]
 PolicyIds = Annotated[list[PolicyId], Meta(max_length=50)]
 Members = Annotated[list[Uuid], Meta(max_length=MAX_MEMBERS)]
+SignerTime = Annotated[str, Meta(min_length=20, max_length=40)]
 Settable = Literal["active", "paused"]
 
 _TYPE = described("Type of the signer. A `quorum_member` authorises only inside a key quorum.")
@@ -40,6 +45,8 @@ _NAME = described("A name for people.")
 _THRESHOLD = described("Number of members that must agree.")
 _MEMBERS = described("The signers that count.")
 _CHILDREN = described("Key quorums that count as one member each, once they are met by themselves.")
+_NOT_BEFORE = described("Time from which on it authorises; null: at once.", format="date-time")
+_EXPIRES = described("Time from which on it authorises nothing any more; null: never.", format="date-time")
 _STATUS = described("`paused`: it authorises nothing until it is active again.")
 _STANDING = described("`active`, `paused`, or `revoked` for good.")
 
@@ -58,6 +65,8 @@ class NewSigner(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename=
     permissions: Annotated[Words, _PERMISSIONS] = []
     policy_ids: Annotated[PolicyIds, _POLICY_IDS] = []
     metadata: Annotated[dict[str, Any], _METADATA] = {}
+    not_before: Annotated[SignerTime | None, _NOT_BEFORE] = None
+    expires_at: Annotated[SignerTime | None, _EXPIRES] = None
     issue_credential: Annotated[
         bool, described("Of `hmac` signers: return a credential here, and only here; without it one is of no use.")
     ] = False
@@ -74,11 +83,14 @@ class SignerChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rena
     policy_ids: Annotated[PolicyIds | UnsetType, _POLICY_IDS] = UNSET
     status: Annotated[Settable | UnsetType, _STATUS] = UNSET
     signer_type: Annotated[SignerType | UnsetType, _TYPE] = UNSET
+    not_before: Annotated[SignerTime | UnsetType | None, _NOT_BEFORE] = UNSET
+    expires_at: Annotated[SignerTime | UnsetType | None, _EXPIRES] = UNSET
 
     @property
     def of_authority(self) -> bool:
         """True if it changes what the signer may authorise."""
-        return any(one is not UNSET for one in (self.permissions, self.policy_ids, self.status, self.signer_type))
+        judged = (self.permissions, self.policy_ids, self.status, self.signer_type, self.not_before, self.expires_at)
+        return any(one is not UNSET for one in judged)
 
 
 class AgentSigner(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
@@ -99,6 +111,11 @@ class AgentSigner(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     metadata: Annotated[dict[str, Any], _METADATA]
     has_credential: Annotated[bool, described("True if it has a credential, which is shown only at creation.")]
     status: Annotated[Standing, _STANDING]
+    not_before: Annotated[Instant | None, described("Time from which on it authorises; null: at once.")]
+    expires_at: Annotated[
+        Instant | None,
+        described("Time from which on it authorises nothing any more, whatever its status; null: never."),
+    ]
     created_at: Annotated[Instant, described("Time of creation.")]
     updated_at: Annotated[Instant, described("Time of the last change.")]
     revoked_at: Annotated[Instant | None, described("Time of revocation.")]
@@ -106,7 +123,7 @@ class AgentSigner(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> Self:
         """A row of `signers`."""
-        return msgspec.convert(_told(row), cls)
+        return msgspec.convert(_fields_of(row), cls)
 
 
 class SignerCreated(AgentSigner, frozen=True, rename="camel", kw_only=True, omit_defaults=True):
@@ -168,10 +185,13 @@ class KeyQuorum(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> Self:
         """A row of `key_quorums`."""
-        return msgspec.convert(_told(row), cls)
+        return msgspec.convert(_fields_of(row), cls)
 
 
 @command("signer", proofs=SESSION, roles=ADMINS, mfa="signers", audit=("signer.created",))
+@refuses(AdministrationMoving, order_refusals.AuthorityTampered, refusals.CredentialRefused, DailyQuotaExceeded)
+@refuses(refusals.BadExpiry, refusals.BadNotBefore)
+@refuses(refusals.MetadataTooLarge, refusals.TooManySigners, refusals.UnknownPermission, refusals.UnknownSubject)
 class CreateSigner(Command[SignerCreated], frozen=True):
     """Create a signer of an agent; its credential, if it has one, is shown in this answer alone."""
 
@@ -180,6 +200,16 @@ class CreateSigner(Command[SignerCreated], frozen=True):
 
 
 @command("signer", proofs=SESSION, roles=ADMINS, audit=("signer.changed",))
+@refuses(AdministrationMoving, order_refusals.AgentAbsent, order_refusals.AuthorityTampered, DailyQuotaExceeded)
+@refuses(
+    refusals.BadExpiry,
+    refusals.BadNotBefore,
+    refusals.MetadataTooLarge,
+    MfaRequired,
+    refusals.SignerAbsent,
+    refusals.SignerRevoked,
+)
+@refuses(refusals.UnknownPermission, refusals.UnknownPolicy)
 class ChangeSigner(Command[AgentSigner], frozen=True):
     """Change a signer; what it may authorise only with a recent second factor."""
 
@@ -189,6 +219,7 @@ class ChangeSigner(Command[AgentSigner], frozen=True):
 
 
 @command("signer", proofs=SESSION, roles=ADMINS, mfa="signers", audit=("signer.revoked",))
+@refuses(AdministrationMoving, order_refusals.AuthorityTampered, refusals.SignerAbsent)
 class RevokeSigner(Command[AgentSigner], frozen=True):
     """Revoke a signer for good, and destroy its credential; again it changes nothing."""
 
@@ -197,6 +228,9 @@ class RevokeSigner(Command[AgentSigner], frozen=True):
 
 
 @command("signer", proofs=SESSION, roles=ADMINS, mfa="signers", audit=("quorum.created",))
+@refuses(AdministrationMoving, order_refusals.AgentAbsent, order_refusals.AuthorityTampered, refusals.BadThreshold)
+@refuses(DailyQuotaExceeded, refusals.MetadataTooLarge, QuorumCycle, QuorumTooDeep, refusals.TooManyQuorums)
+@refuses(refusals.UnknownMember, refusals.UnknownPermission)
 class CreateQuorum(Command[KeyQuorum], frozen=True):
     """Create a key quorum of an agent."""
 
@@ -205,6 +239,9 @@ class CreateQuorum(Command[KeyQuorum], frozen=True):
 
 
 @command("signer", proofs=SESSION, roles=ADMINS, audit=("quorum.changed",))
+@refuses(AdministrationMoving, order_refusals.AgentAbsent, order_refusals.AuthorityTampered, refusals.BadThreshold)
+@refuses(DailyQuotaExceeded, refusals.MetadataTooLarge, MfaRequired, refusals.QuorumAbsent, QuorumCycle)
+@refuses(refusals.QuorumRevoked, QuorumTooDeep, refusals.UnknownMember, refusals.UnknownPermission)
 class ChangeQuorum(Command[KeyQuorum], frozen=True):
     """Change a key quorum; what it may authorise only with a recent second factor."""
 
@@ -214,6 +251,7 @@ class ChangeQuorum(Command[KeyQuorum], frozen=True):
 
 
 @command("signer", proofs=SESSION, roles=ADMINS, mfa="signers", audit=("quorum.revoked",))
+@refuses(AdministrationMoving, order_refusals.AgentAbsent, order_refusals.AuthorityTampered, refusals.QuorumAbsent)
 class RevokeQuorum(Command[KeyQuorum], frozen=True):
     """Revoke a key quorum for good; again it changes nothing."""
 
@@ -225,7 +263,7 @@ _NAMES = {"members": "memberSignerIds", "children": "memberQuorumIds"}
 _JSON = frozenset({"permissions", "policy_ids", "metadata", "members", "children"})
 
 
-def _told(row: Mapping[str, Any]) -> dict[str, Any]:
+def _fields_of(row: Mapping[str, Any]) -> dict[str, Any]:
     return {_NAMES.get(column, _camel(column)): _value(column, value) for column, value in row.items()}
 
 

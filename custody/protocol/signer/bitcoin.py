@@ -4,10 +4,12 @@ from typing import Annotated
 
 import msgspec
 
+from custody.chains.bitcoin.refusals import BadWalletScope
 from custody.identity.roles import READERS
 from custody.kit.described import described
 from custody.kit.shapes import AgentId, WalletScopeText
-from custody.protocol.command import AGENT, TENANT, Command, command
+from custody.protocol.command import AGENT, TENANT, Command, command, refuses
+from custody.protocol.signer import order_refusals, refusals
 
 
 class FoundBitcoinAddress(msgspec.Struct, frozen=True, rename="camel"):
@@ -34,6 +36,7 @@ class FoundBitcoinAddress(msgspec.Struct, frozen=True, rename="camel"):
 
 
 @command("signer", proofs=TENANT | AGENT, roles=READERS, repeatable=True, audit=("wallet.created",))
+@refuses(order_refusals.AgentAbsent, BadWalletScope, order_refusals.KeyTampered, refusals.TooManyAccounts)
 class FindBitcoinAddress(Command[FoundBitcoinAddress], frozen=True):
     """One address of an agent; the first one asked for makes its root, and the first of an account its key."""
 

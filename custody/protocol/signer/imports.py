@@ -6,8 +6,10 @@ import msgspec
 from msgspec import Meta
 
 from custody.kit.described import Id, Instant, described
+from custody.kit.errors import Frozen
 from custody.kit.shapes import AgentId, Uuid
-from custody.protocol.command import DECIDER, Command, command
+from custody.protocol.command import DECIDER, Command, command, refuses
+from custody.protocol.signer import import_refusals, order_refusals, refusals
 
 Chain = Literal["evm", "solana"]
 _BASE64URL = r"^[A-Za-z0-9_-]+\Z"
@@ -27,7 +29,7 @@ class ImportAttestation(msgspec.Struct, frozen=True):
 
     kid: Annotated[str, described("The key that signed it, in `/.well-known/jwks.json`.")]
     signature: Annotated[
-        str, described("The signature in base64url, over the canonical JSON that docs/imports.md names.")
+        str, described("The signature in base64url, over the canonical JSON that docs/wallets.md names.")
     ]
 
 
@@ -37,7 +39,7 @@ class AnyImportSession(msgspec.Struct, frozen=True, rename="camel", kw_only=True
     import_session_id: Annotated[Id, described("The session.")]
     public_key: Annotated[str, described("The one-time X25519 key as SPKI, in base64url without padding.")]
     algorithm: Annotated[
-        Literal["X25519-HKDF-SHA256-AES-256-GCM"], described("Algorithm that seals a key to it; docs/imports.md.")
+        Literal["X25519-HKDF-SHA256-AES-256-GCM"], described("Algorithm that seals a key to it; docs/wallets.md.")
     ]
     expires_at: Annotated[Instant, described("End of the session, ten minutes after it began.")]
     attestation: Annotated[ImportAttestation, described("By which a client notices a public key that was swapped.")]
@@ -77,9 +79,21 @@ class Imported(msgspec.Struct, frozen=True, rename="camel"):
 
 
 _importing = command("signer", proofs=DECIDER, mfa="keyImport", audit=("import.begun", "import.finished"))
+# Of both steps, for an agent's wallet and for a person's.
+EITHER_STEP = (Frozen, import_refusals.ImportDisabled, import_refusals.ImportUnderQuorum, order_refusals.PolicyTampered)
+OPENING = (
+    import_refusals.ImportEnvelope,
+    import_refusals.ImportSessionInvalid,
+    import_refusals.ImportWrongAgent,
+    import_refusals.WalletInUse,
+    import_refusals.WalletTaken,
+    order_refusals.KeyTampered,
+)
+_BY_PERSON = (order_refusals.AgentAbsent, import_refusals.ImportByPerson, refusals.WalletOfPerson)
 
 
 @_importing
+@refuses(*EITHER_STEP, *_BY_PERSON, import_refusals.TooManyImports)
 class BeginImport(Command[ImportSession], frozen=True):
     """Make a one-time key for an agent's private key."""
 
@@ -88,6 +102,7 @@ class BeginImport(Command[ImportSession], frozen=True):
 
 
 @_importing
+@refuses(*EITHER_STEP, *_BY_PERSON, *OPENING)
 class FinishImport(Command[Imported], frozen=True):
     """Open an envelope, and put its key in place of the agent's, which must never have signed."""
 

@@ -5,16 +5,32 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from custody.chains.orders import CallsOrder, Prepared
+from custody.chains.evm.action_orders import CallsOrder
+from custody.chains.orders import Prepared
 from custody.identity.roles import ADMINS, BUILDERS
+from custody.kit.errors import DailyQuotaExceeded, Frozen
 from custody.kit.shapes import AgentId, Digest, DisplayName, Reason, TenantId, Uuid
-from custody.policies.types import Result, Room
-from custody.protocol.command import AGENT, SESSION, TENANT, Command, command
+from custody.kit.spellings import AliasConflict
+from custody.policies.types import InvalidPolicy, Result, Room
+from custody.protocol.command import AGENT, SESSION, TENANT, Command, command, refuses
+from custody.protocol.refusals import AdministrationMoving
+from custody.protocol.signer import order_refusals, refusals
 from custody.protocol.signer.intent_words import IntentType
-from custody.protocol.signer.orders import Moved, NeedsPreparation, Proposed, Refused, Signed
+from custody.protocol.signer.orders import ORDER, Moved
+from custody.protocol.signer.outcomes import NeedsPreparation, Proposed, Refused, Signed
 
 # Words of the caller's own, looked at nowhere.
 _Word = Annotated[str, Meta(min_length=1, max_length=128)]
+
+
+_INTENT = (
+    AdministrationMoving,
+    order_refusals.AgentAbsent,
+    refusals.IntentAbsent,
+    refusals.IntentChanged,
+    refusals.IntentClosed,
+    refusals.IntentTampered,
+)
 
 
 class IntentMoved(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
@@ -24,6 +40,9 @@ class IntentMoved(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=T
 
 
 @command("signer", proofs=TENANT, roles=BUILDERS, audit=("intent.created",))
+@refuses(AdministrationMoving, order_refusals.AgentAbsent, AliasConflict)
+@refuses(DailyQuotaExceeded, InvalidPolicy, refusals.PersonRequired)
+@refuses(refusals.TooManyIntents, order_refusals.UnknownChain, refusals.WalletOfPerson)
 class CreateIntent(Command[IntentMoved], frozen=True):
     """Propose something; what changes who may do what only as an owner or admin with a recent second factor."""
 
@@ -47,6 +66,7 @@ class CreateIntent(Command[IntentMoved], frozen=True):
     authorized=True,
     audit=("intent.created", "tx.refused"),
 )
+@refuses(*ORDER, order_refusals.ReferenceTaken, refusals.SignerRequired)
 class SendCalls(Command[Proposed | Refused], frozen=True):
     """Judge a batch of calls, and keep it as an intent unless a rule refuses it."""
 
@@ -57,6 +77,7 @@ class SendCalls(Command[Proposed | Refused], frozen=True):
 
 
 @command("signer", proofs=SESSION, roles=ADMINS, mfa="intents", audit=("intent.authorized",))
+@refuses(*_INTENT, Frozen, refusals.IntentNotPending, refusals.OwnIntent)
 class AuthorizeIntent(Command[IntentMoved], frozen=True):
     """Authorise a pending intent of somebody else's."""
 
@@ -72,6 +93,7 @@ class AuthorizeIntent(Command[IntentMoved], frozen=True):
     mfa="intents",
     audit=("intent.rejected", "intent.failed", "intent.canceled", "intent.expired"),
 )
+@refuses(*_INTENT)
 class CloseIntent(Command[IntentMoved], frozen=True):
     """End an intent that was not carried out; only a pending one is rejected."""
 
@@ -127,6 +149,9 @@ class AskNode(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True)
         "quorum.revoked",
     ),
 )
+@refuses(*_INTENT, *ORDER, order_refusals.AuthorityTampered, refusals.AuthorizationStale, refusals.IntentNotAuthorized)
+@refuses(refusals.NonceOpen, refusals.PoliciesMoving, refusals.QuorumByPerson, refusals.QuorumNeeded)
+@refuses(order_refusals.ReferenceTaken, refusals.TooManyQuorums, refusals.UnknownApprover, refusals.UnknownPolicySet)
 class ExecuteIntent(Command[IntentExecuted | IntentStays | AskNode | NeedsPreparation], frozen=True):
     """Carry out an authorised intent, against what it was authorised against."""
 

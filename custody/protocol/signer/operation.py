@@ -5,11 +5,13 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from custody.chains.prices import MAX_DOCUMENT, MAX_SIGNATURE
 from custody.identity.scopes import TENANT_WRITE
 from custody.kit.described import described
 from custody.kit.shapes import AgentId, TenantId
-from custody.protocol.command import PLATFORM_KEY, Command, command
+from custody.protocol.command import PLATFORM_KEY, Command, command, refuses
 from custody.protocol.common import Resealed
+from custody.protocol.refusals import TenantAbsent
 
 
 class DeletedTenant(msgspec.Struct, frozen=True):
@@ -19,6 +21,7 @@ class DeletedTenant(msgspec.Struct, frozen=True):
 
 
 @command("signer", proofs=PLATFORM_KEY, scope=TENANT_WRITE, audit=("tenant.deleted",))
+@refuses(TenantAbsent)
 class DeleteTenant(Command[DeletedTenant], frozen=True):
     """Delete a tenant with everything it has."""
 
@@ -36,6 +39,20 @@ class LogsSealed(msgspec.Struct, frozen=True):
 @command("signer", senders=("scheduler",))
 class SealCheckpoint(Command[LogsSealed], frozen=True):
     """Give audit rows that wait their places in the sealed logs; a bounded number of them."""
+
+
+class PricesTaken(msgspec.Struct, frozen=True):
+    """The word for why a document was not taken; null where it was."""
+
+    problem: str | None
+
+
+@command("signer", senders=("scheduler",))
+class TakePrices(Command[PricesTaken], frozen=True):
+    """Take the prices that the operator's endpoint issued, as they came: the operator's key signed them."""
+
+    body: Annotated[bytes, Meta(max_length=MAX_DOCUMENT)]
+    signature: Annotated[str, Meta(max_length=MAX_SIGNATURE)]
 
 
 class KeyVersion(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,91 +1,24 @@
 """Orders, what a person decides about them, and what becomes of them."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
 
 from custody.chains.orders import Prepared, Question
-from custody.identity.roles import READERS
 from custody.kit.described import Id, Instant, described
+from custody.kit.errors import DailyQuotaExceeded, Frozen, QuotaExceeded
 from custody.kit.shapes import AgentId, DecimalAmount, HashOrAddress, Reason, TenantId, Uuid
-from custody.policies.types import Decision, Left, Result, Room, Window
-from custody.protocol.command import AGENT, DECIDER, SESSION, TENANT, Command, command
-
-
-class PsbtReleased(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The facts of a signed PSBT beside its bytes; `final` is the whole transaction, where it could be finished."""
-
-    scope: str
-    address: str
-    address_type: str
-    network: str
-    inputs: int
-    fee: int
-    final: bytes | None = None
-    vsize: int | None = None
-
-
-class Signed(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
-    """Committed and released. `raw` are the bytes for the node, `signature` what the caller asked for."""
-
-    tx_id: str
-    kind: str
-    tx_hash: str | None
-    signature: str
-    raw: bytes | None
-    chain_id: int | None
-    caip2: str | None
-    broadcast: bool
-    approval_id: str | None = None
-    resolved_at: str | None = None
-    # Of a wallet action that a rate limit let through.
-    left: Left | None = None
-    psbt: PsbtReleased | None = None
-
-
-class Queued(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
-    """A person must decide."""
-
-    tx_id: str
-    approval_id: str
-    results: list[Result]
-    reason: str
-
-
-class Refused(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
-    """A hard rule says no; `room` if only rate limits do, and the order may come again as it is."""
-
-    tx_id: str
-    results: list[Result]
-    reason: str
-    room: Room | None = None
-    # Only votes are missing: nothing was written, and the item stays.
-    lacks_votes: bool = False
-
-
-class VoteGiven(msgspec.Struct, frozen=True, rename="camel"):
-    """One voter, and the time of the vote."""
-
-    user_id: Annotated[Id, described("The person.")]
-    voted_at: Annotated[Instant, described("Time of the vote.")]
-
-
-class Voted(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
-    """The vote was kept, and more are needed."""
-
-    approval_id: str
-    tx_id: str
-    have: int
-    need: int
-    by: list[VoteGiven]
-
+from custody.policies.types import MOST_CHECKS, CheckAnswer
+from custody.protocol.command import AGENT, DECIDER, SESSION, Command, command, refuses
+from custody.protocol.signer import order_refusals, refusals
+from custody.protocol.signer.outcomes import Decided
 
 _BASE64URL = r"^[A-Za-z0-9_-]+\Z"
 
 
 class Vote(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """An assertion by an approver's key; docs/votes.md says what it signs. All in base64url without padding."""
+    """An assertion by an approver's key; docs/signers.md says what it signs. All in base64url without padding."""
 
     key_id: Annotated[Uuid, described("The approver key that signed, by its id.")]
     authenticator_data: Annotated[
@@ -101,25 +34,24 @@ class Vote(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="came
     ]
 
 
-class BatchSigned(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
-    """A batch of calls, committed and released: one transaction for each call, in their order."""
-
-    signed: list[Signed]
-
-
-class Proposed(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
-    """A batch of calls waits as an intent for a person."""
-
-    intent_id: str
-    results: list[Result]
-    reason: str
-
-
-class NeedsPreparation(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
-    """The order would be signed and broadcast, but no node was asked for its nonce and fees. Nothing was written."""
-
-
-Decided = Signed | Queued | Refused | NeedsPreparation | Voted
+# Whatever is asked to be signed; what is wrong with one kind of order, its routes list.
+ORDER = (
+    order_refusals.AgentAbsent,
+    order_refusals.Busy,
+    DailyQuotaExceeded,
+    Frozen,
+    order_refusals.KeyTampered,
+    order_refusals.PolicyTampered,
+    QuotaExceeded,
+    order_refusals.UnknownChain,
+)
+_DECIDING = (
+    refusals.ApprovalAbsent,
+    refusals.ApprovalChanged,
+    refusals.ApprovalExpired,
+    refusals.ApprovalResolved,
+)
+Answers = Annotated[tuple[CheckAnswer, ...], Meta(max_length=MOST_CHECKS)]
 _signing = command(
     "signer",
     proofs=AGENT | SESSION,
@@ -132,6 +64,7 @@ _signing = command(
 
 
 @_signing
+@refuses(*ORDER, refusals.WalletOfPerson)
 class SignOrder(Command[Decided], frozen=True):
     """Judge an order of any kind, then sign, queue or refuse it. The same `tx_id` gets the same answer."""
 
@@ -139,9 +72,13 @@ class SignOrder(Command[Decided], frozen=True):
     tx_id: Uuid
     question: Question
     prepared: Prepared | None = None
+    # What services said; None: they were not asked yet.
+    answers: Answers | None = None
 
 
 @_signing
+@refuses(*ORDER, refusals.AlreadyReplaced, refusals.NotEvm, refusals.NotSigned, refusals.TransactionAbsent)
+@refuses(refusals.TransactionFinal, refusals.WalletOfPerson)
 class ReplaceEvm(Command[Decided], frozen=True):
     """Sign the order `replaces` again with its nonce and higher fees (None: as much higher as nodes demand)."""
 
@@ -151,64 +88,12 @@ class ReplaceEvm(Command[Decided], frozen=True):
     max_fee_per_gas: DecimalAmount | None = None
     max_priority_fee_per_gas: DecimalAmount | None = None
     prepared: Prepared | None = None
+    answers: Answers | None = None
 
 
-class Fee(msgspec.Struct, frozen=True):
-    """The highest possible network fee, in the smallest unit."""
-
-    asset: Annotated[str, described("The asset, such as `evm:native` or `evm:8453:0x...`.")]
-    max: Annotated[str, described("The most it can cost, in the smallest unit.")]
-
-
-class Remaining(msgspec.Struct, frozen=True, rename="camel"):
-    """A rolling limit and its current remainder, from the ledger that enforces it."""
-
-    policy_id: Annotated[str, described("The rule that sets the limit.")]
-    window: Annotated[Window, described("The span that the limit counts: rolling 24 hours, or rolling 7 days.")]
-    asset: Annotated[str, described("The asset, such as `evm:native` or `evm:8453:0x...`.")]
-    limit: Annotated[str, described("The limit in the smallest unit.")]
-    spent: Annotated[str, described("Amount spent of it.")]
-    remaining: Annotated[str, described("Amount left.")]
-
-
-class Foreseen(msgspec.Struct, frozen=True):
-    """The verdict on a simulated order. `needs_node`: it would be signed once a node said its nonce and fees."""
-
-    decision: Decision
-    results: list[Result]
-    effects: list[dict[str, Any]]
-    fee: Fee | None
-    budgets: list[Remaining]
-    broadcast: bool
-    needs_node: bool
-
-
-@command("signer", proofs=TENANT | AGENT, roles=READERS, repeatable=True)
-class Simulate(Command[Foreseen], frozen=True):
-    """Judge an order and tell the verdict; nothing is written, no key is opened."""
-
-    agent: AgentId
-    question: Question
-    prepared: Prepared | None = None
-
-
-class Receipt(msgspec.Struct, frozen=True):
-    """The statement, the Ed25519 signature over its canonical JSON (base64url), and the key's id in the JWK set."""
-
-    receipt: Annotated[dict[str, Any], described("The statement.")]
-    signature: Annotated[str, described("The Ed25519 signature over its canonical JSON, in base64url.")]
-    kid: Annotated[str, described("The key that signed it, in `/.well-known/jwks.json`.")]
-
-
-@command("signer", proofs=TENANT | AGENT, roles=READERS, repeatable=True)
-class IssueReceipt(Command[Receipt], frozen=True):
-    """Sign a statement about one signature, from what was recorded with it."""
-
-    agent: AgentId
-    tx_id: Uuid
-
-
-@command("signer", proofs=DECIDER, mfa="approvals", audit=("tx.approved", "approval.voted"))
+@command("signer", proofs=DECIDER, mfa="approvals", for_item=True, audit=("tx.approved", "approval.voted"))
+@refuses(*ORDER, *_DECIDING, refusals.ApprovalStale, order_refusals.AuthorityTampered, refusals.AuthorizationStale)
+@refuses(refusals.VoteRefused)
 class Approve(Command[Decided], frozen=True):
     """Approve a queued order, named by its approval or by its agent and `tx_id`; it is judged again and signed."""
 
@@ -232,6 +117,7 @@ class OrderDenied(msgspec.Struct, frozen=True):
 
 
 @command("signer", proofs=DECIDER, mfa="approvals", audit=("tx.denied",))
+@refuses(*_DECIDING, order_refusals.Busy)
 class Deny(Command[OrderDenied], frozen=True):
     """Deny a queued order, named by its approval or by its agent and `tx_id`."""
 
@@ -240,6 +126,26 @@ class Deny(Command[OrderDenied], frozen=True):
     tx_id: Uuid | None = None
     digest: str | None = None
     reason: Reason | None = None
+
+
+class Withdrawn(msgspec.Struct, frozen=True, rename="camel"):
+    """An order that its agent took back; it is never signed."""
+
+    tx_id: Annotated[Id, described("The transaction.")]
+    approval_id: Annotated[Id, described("The approval that waited for a person.")]
+    resolved_at: Annotated[Instant, described("Time when it was withdrawn.")]
+    resolved_by: Annotated[Literal["agent"], described("Always `agent`.")] = "agent"
+    status: Annotated[Literal["rejected"], described("Always `rejected`.")] = "rejected"
+    status_detail: Annotated[Literal["withdrawn"], described("Always `withdrawn`.")] = "withdrawn"
+
+
+@command("signer", proofs=AGENT, replays_itself=True, audit=("tx.withdrawn",))
+@refuses(order_refusals.Busy, refusals.ApprovalExpired, refusals.ApprovalResolved, refusals.TransactionAbsent)
+class Withdraw(Command[Withdrawn], frozen=True):
+    """Take back a queued order of the agent's own; once more is answered as the first time."""
+
+    agent: AgentId
+    tx_id: Uuid
 
 
 class Moved(msgspec.Struct, frozen=True):
@@ -256,6 +162,15 @@ class Expire(Command[Moved], frozen=True):
     approval: Uuid
 
 
+@command("signer", senders=("scheduler",), audit=("tx.released",))
+class Release(Command[Moved], frozen=True):
+    """Sign an order whose delay is over on the database's clock, if nothing else holds it back; it is judged again."""
+
+    tenant: TenantId
+    approval: Uuid
+    prepared: Prepared | None = None
+
+
 @command("signer", audit=("tx.broadcast",))
 class BroadcastOutcome(Command[Moved], frozen=True):
     """Note that a node has the bytes of a signed order."""
@@ -269,13 +184,14 @@ class BroadcastOutcome(Command[Moved], frozen=True):
 class ChainOutcome(Command[Moved], frozen=True):
     """Note what became of a signed order, as a node showed it at final depth.
 
-    `block` and `block_hash` (on Solana: the slot alone) say where; `by` is the hash that took the nonce, if it is ours.
+    `block` and `block_hash` (on Solana: the slot alone) say where; `by` is the hash that took the nonce, if it is ours,
+    and of a payment the one by which whom it pays took it. `lapsed`, `canceled`: a payment that nobody can take.
     `fee_paid`: what the network took for it, in the smallest unit; nothing is decided by it.
     """
 
     tenant: TenantId
     tx_id: Uuid
-    outcome: Literal["sent", "confirmed", "reverted", "replaced", "expired"]
+    outcome: Literal["sent", "confirmed", "reverted", "replaced", "expired", "lapsed", "canceled"]
     block: Annotated[int, Meta(ge=0)] | None = None
     block_hash: HashOrAddress | None = None
     by: HashOrAddress | None = None

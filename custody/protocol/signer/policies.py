@@ -6,11 +6,15 @@ import msgspec
 from msgspec import Meta
 
 from custody.identity.roles import BUILDERS
+from custody.kit.errors import Frozen, QuotaExceeded
 from custody.kit.shapes import AgentId, DisplayName
 from custody.policies.kinds import PolicyRule
-from custody.protocol.command import AGENT, SESSION, TENANT, Command, command
+from custody.policies.types import InvalidPolicy
+from custody.protocol.command import AGENT, SESSION, TENANT, Command, command, refuses
+from custody.protocol.signer import order_refusals, refusals
 from custody.protocol.signer.agents import Agent
-from custody.protocol.signer.orders import Vote, VoteGiven
+from custody.protocol.signer.orders import Vote
+from custody.protocol.signer.outcomes import VoteGiven
 
 
 class AgentsCreated(msgspec.Struct, frozen=True):
@@ -28,6 +32,7 @@ class NewAgent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 @command("signer", proofs=TENANT, mfa="tenantAdmin", roles=BUILDERS, audit=("agent.created",))
+@refuses(QuotaExceeded, refusals.TooManyBatches, refusals.UnknownPolicySet)
 class CreateAgents(Command[AgentsCreated], frozen=True):
     """Make up to 100 agents; those whose id is taken are left out of the answer."""
 
@@ -36,6 +41,9 @@ class CreateAgents(Command[AgentsCreated], frozen=True):
 
 
 @command("signer", proofs=TENANT | AGENT, mfa="tenantAdmin", audit=("policy.replaced",))
+@refuses(order_refusals.AgentAbsent, Frozen, InvalidPolicy, refusals.PoliciesMoving, refusals.PolicyLoosened)
+@refuses(order_refusals.PolicyTampered, refusals.QuorumByPerson, refusals.QuorumNeeded, QuotaExceeded)
+@refuses(refusals.UnknownApprover, refusals.UnknownPolicySet)
 class ReplacePolicies(Command[list[PolicyRule]], frozen=True):
     """Replace an agent's whole set of rules. An agent or app client may only tighten it."""
 
@@ -53,6 +61,10 @@ class PoliciesVoted(msgspec.Struct, frozen=True):
 
 
 @command("signer", proofs=SESSION, mfa="tenantAdmin", audit=("approval.voted", "policy.replaced"))
+@refuses(
+    order_refusals.AgentAbsent, InvalidPolicy, refusals.PoliciesMoving, order_refusals.PolicyTampered, QuotaExceeded
+)
+@refuses(refusals.UnknownApprover, refusals.UnknownPolicySet, refusals.VoteRefused)
 class VotePolicies(Command[PoliciesVoted], frozen=True):
     """Vote for a set that loosens one with approval quorums; the last vote that is needed replaces it."""
 

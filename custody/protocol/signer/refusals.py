@@ -3,10 +3,6 @@
 from custody.kit.errors import Conflict, Forbidden, Invalid, NotFound, TooMany, Unauthenticated, Unavailable
 
 
-class AgentAbsent(NotFound):
-    """No such agent."""
-
-
 class AlreadyReplaced(Conflict):
     """Another transaction has used this nonce since."""
 
@@ -55,10 +51,6 @@ class TooManyAccounts(Conflict):
     """The agent has reached its limit of Bitcoin accounts. Use an existing account with another address index."""
 
 
-class AuthorityTampered(Unavailable):
-    """The stored signers of this agent fail their integrity check; nothing is authorised. Contact the operator."""
-
-
 class AuthorizationStale(Conflict):
     """The signer or quorum behind this order is no longer valid. Deny the order; the agent must send it again."""
 
@@ -75,6 +67,10 @@ class BadExpiry(Invalid):
     """expiresAt: give an ISO 8601 time in the future with its zone, such as 2100-01-31T12:00:00Z."""
 
 
+class BadNotBefore(Invalid):
+    """notBefore: give an ISO 8601 time with its zone that is earlier than expiresAt, or null."""
+
+
 class BadPublicKey(Invalid):
     """publicKey: give a P-256 key as standard base64 of its SubjectPublicKeyInfo, the point uncompressed."""
 
@@ -83,12 +79,16 @@ class BadThreshold(Invalid):
     """threshold: must be at least 1, and at most the number of members."""
 
 
-class Busy(Unavailable):
-    """This agent has more orders queued than can be signed in time; retry shortly."""
+class RefreshUnderWay(Conflict):
+    """Another process is refreshing the access token of this secret; ask again in a moment."""
 
 
 class CredentialRouteAbsent(NotFound):
     """No such credential route."""
+
+
+class PaymentRouteAbsent(NotFound):
+    """No such payment route."""
 
 
 class CredentialsMoving(Conflict):
@@ -99,40 +99,8 @@ class CredentialRefused(Invalid):
     """issueCredential: only signers of keyType hmac have a credential; a p256 signer signs with its own key."""
 
 
-class FeeAboveCap(Invalid):
-    """The requested fee is above this chain's cap."""
-
-
-class FeeTooLow(Invalid):
-    """Nodes do not take this fee: it is below the chain's least, or less than 10 % above the one that it replaces."""
-
-
 class FrozenByOperator(Conflict):
     """The operator froze this tenant, and only the operator can unfreeze it; nothing was changed."""
-
-
-class GasLimitTooLow(Invalid):
-    """gasLimit must be at least 21000."""
-
-
-class KeyTampered(Unavailable):
-    """A stored key or address of this agent fails its integrity check; do not fund it, and contact the operator."""
-
-
-class NonceGap(Invalid):
-    """A transaction with this nonce could not be mined, because lower nonces are missing."""
-
-
-class NonceImplausible(Conflict):
-    """This nonce is far ahead of every nonce this wallet has used."""
-
-
-class NonceTaken(Conflict):
-    """This nonce belongs to a transaction that was already sent."""
-
-
-class NonceUsed(Conflict):
-    """The chain has already used this nonce."""
 
 
 class NoQuorum(Conflict):
@@ -159,12 +127,24 @@ class PoliciesMoving(Conflict):
     """Another request changed the policies at the same time; read them again and repeat the request."""
 
 
+class PolicySetAbsent(NotFound):
+    """No such policy set."""
+
+
+class PolicySetNamed(Conflict):
+    """Agents name this policy set; replace their rules first."""
+
+
+class PolicySetStays(Conflict):
+    """The set of every agent cannot be deleted; replace its rules by none."""
+
+
+class UnknownPolicySet(Invalid):
+    """A rule names a policy set that this tenant does not have; make it first."""
+
+
 class PolicyLoosened(Forbidden):
     """An agent or an app client may only tighten policies."""
-
-
-class PolicyTampered(Unavailable):
-    """The stored policies of this agent fail their integrity check; nothing is signed. Contact the operator."""
 
 
 class QuorumNotMet(Forbidden):
@@ -185,10 +165,6 @@ class QuorumAbsent(NotFound):
 
 class QuorumRevoked(Conflict):
     """This key quorum was revoked; create a new one."""
-
-
-class ReferenceTaken(Conflict):
-    """Another transfer of this agent has this referenceId; send a new reference for a new transfer."""
 
 
 class RequestTimeRequired(Unauthenticated):
@@ -263,12 +239,8 @@ class AgentIdReserved(Invalid):
     """id: an id that begins with `user-wallet-` is for wallets of people; choose another one."""
 
 
-class PersonalSessionRequired(Forbidden):
-    """This is about your own wallets: switch to your personal tenant first, with POST /auth/session/tenant."""
-
-
-class UserWalletAbsent(NotFound):
-    """You have no wallet of this index; make it with POST /user/me/wallet."""
+class WalletOfPerson(Forbidden):
+    """This wallet belongs to a person of the tenant, who alone signs with it, at /user/me/wallet."""
 
 
 class UserSignerRefused(Invalid):
@@ -276,13 +248,7 @@ class UserSignerRefused(Invalid):
 
 
 class PsbtAmbiguous(Invalid):
-    """psbtBase64: two independent implementations do not read it alike, so it is not signed; leave out fields that no
-    signature needs, such as hints and signatures of others, or have another library write it.
-    """
-
-
-class UnknownChain(Invalid):
-    """This chain is not configured here."""
+    """psbtBase64: two readers differ about it. Leave out hints and signatures of others, or use another library."""
 
 
 class UnknownMember(Invalid):

@@ -6,12 +6,17 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from custody.credentials.token_exchange import TokenExchange
+from custody.credentials.aws_key import ValueNotForAws
+from custody.credentials.prices import MicroUsd, TokenPrices
+from custody.credentials.rules import InvalidRoute, ValueNotForHeader, ValueNotForUser
+from custody.credentials.token_exchange import TokenExchange, ValueNotForExchange
 from custody.credentials.types import AlsoInjected, RouteAgents, RouteFields
 from custody.identity.roles import BUILDERS
 from custody.kit.described import Id, Instant, described
-from custody.kit.shapes import DisplayName, Uuid
-from custody.protocol.command import AGENT, TENANT, Command, command
+from custody.kit.errors import QuotaExceeded
+from custody.kit.shapes import DisplayName, TenantId, Uuid
+from custody.protocol.command import AGENT, TENANT, Command, command, refuses
+from custody.protocol.signer import refusals
 
 # Characters; the bound that counts, 64 KiB of UTF-8, is checked where the value is sealed.
 SecretValue = Annotated[str, Meta(min_length=1, max_length=65_536)]
@@ -64,6 +69,13 @@ class CredentialRoute(msgspec.Struct, frozen=True, rename="camel", kw_only=True)
         TokenExchange | None, described("The way to an access token that is injected in place of the secret.")
     ] = None
     ranges: Annotated[bool, described("True if parts of an answer may be asked for.")] = False
+    cost_micro_usd: Annotated[MicroUsd, described("Charge for each call.", unit="millionths of a dollar")] = 0
+    max_micro_usd: Annotated[
+        MicroUsd, described("Charge for a metered call before it leaves.", unit="millionths of a dollar")
+    ] = 0
+    usage: Annotated[TokenPrices | None, described("Prices of a metered call's tokens; null: it is not metered.")] = (
+        None
+    )
     created_at: Annotated[Instant, described("Time of creation.")]
 
 
@@ -74,6 +86,8 @@ class DeletedCredentialRoute(msgspec.Struct, frozen=True):
 
 
 @command("signer", proofs=TENANT, mfa="tenantAdmin", roles=BUILDERS, audit=("secret.created",))
+@refuses(refusals.BadDescription, refusals.BadExpiry, refusals.CredentialsMoving, QuotaExceeded)
+@refuses(refusals.SecretNameTaken, refusals.ValueTooLong)
 class CreateSecret(Command[Secret], frozen=True):
     """Seal a secret under a name. No answer but that to `RevealForRoute` holds the value again."""
 
@@ -87,6 +101,8 @@ class CreateSecret(Command[Secret], frozen=True):
 
 
 @command("signer", proofs=TENANT, mfa="tenantAdmin", roles=BUILDERS, audit=("secret.rotated", "secret.updated"))
+@refuses(refusals.CredentialsMoving, refusals.SecretAbsent, refusals.ValueTooLong)
+@refuses(ValueNotForAws, ValueNotForExchange, ValueNotForHeader, ValueNotForUser)
 class RotateSecret(Command[RotatedSecret], frozen=True):
     """Seal the next value in place of the last one. `rotate`: which of the two routes was called."""
 
@@ -99,6 +115,7 @@ class RotateSecret(Command[RotatedSecret], frozen=True):
 
 
 @command("signer", proofs=TENANT, mfa="tenantAdmin", roles=BUILDERS, audit=("secret.deleted",))
+@refuses(refusals.CredentialsMoving, refusals.SecretAbsent)
 class DeleteSecret(Command[DeletedSecret], frozen=True):
     """Destroy a secret's value and keep its row; routes that name it then fail."""
 
@@ -106,6 +123,8 @@ class DeleteSecret(Command[DeletedSecret], frozen=True):
 
 
 @command("signer", proofs=TENANT, mfa="tenantAdmin", roles=BUILDERS, audit=("credential_route.created",))
+@refuses(refusals.CredentialsMoving, InvalidRoute, QuotaExceeded, refusals.SecretAbsent, ValueNotForExchange)
+@refuses(ValueNotForAws, ValueNotForHeader, ValueNotForUser)
 class CreateCredentialRoute(Command[CredentialRoute], frozen=True):
     """Make a route, sealed by the signer, because it decides where a secret goes."""
 
@@ -114,6 +133,9 @@ class CreateCredentialRoute(Command[CredentialRoute], frozen=True):
 
 
 @command("signer", proofs=TENANT, mfa="tenantAdmin", roles=BUILDERS, audit=("credential_route.changed",))
+@refuses(refusals.CredentialRouteAbsent, refusals.CredentialsMoving, InvalidRoute, refusals.SecretAbsent)
+@refuses(refusals.SecretOfRouteFixed, refusals.UnknownRouteField, ValueNotForExchange, ValueNotForHeader)
+@refuses(ValueNotForAws, ValueNotForUser)
 class ChangeCredentialRoute(Command[CredentialRoute], frozen=True):
     """Change the fields that `changes` names, spelled as in `RouteFields`; the secret of a route never changes."""
 
@@ -122,6 +144,7 @@ class ChangeCredentialRoute(Command[CredentialRoute], frozen=True):
 
 
 @command("signer", proofs=TENANT, mfa="tenantAdmin", roles=BUILDERS, audit=("credential_route.deleted",))
+@refuses(refusals.CredentialRouteAbsent, refusals.CredentialsMoving)
 class DeleteCredentialRoute(Command[DeletedCredentialRoute], frozen=True):
     """Delete a route."""
 
@@ -165,6 +188,43 @@ class Revealed(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True
 
     def __repr__(self) -> str:
         return f"Revealed({self.secret_id}, {self.secret_version})"
+
+
+class RefreshBegun(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
+    """The request that nobody else sends for as long as the lease lasts."""
+
+    lease: Uuid
+    request: TokenRequest
+
+    def __repr__(self) -> str:
+        return "RefreshBegun()"
+
+
+class RefreshEnded(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
+    """The end of a refresh: true if a next refresh token was kept."""
+
+    kept: bool
+
+
+@command("signer", senders=("proxy",), proofs=AGENT, replays_itself=True, audit=("secret.refresh_unknown",))
+class BeginRefresh(Command[RefreshBegun], frozen=True):
+    """Take the refresh of a route's secret, which one at a time may make."""
+
+    route: Uuid
+
+
+@command("signer", senders=("proxy",), repeatable=True, audit=("secret.refreshed", "secret.refresh_unknown"))
+class EndRefresh(Command[RefreshEnded], frozen=True, kw_only=True):
+    """Say how a refresh ended; the lease proves it. `unknown`: nobody knows whether the refresh token was used up."""
+
+    tenant: TenantId
+    secret: Uuid
+    lease: Uuid
+    refresh_token: Annotated[str, Meta(min_length=1, max_length=4096)] | None = None
+    unknown: bool = False
+
+    def __repr__(self) -> str:
+        return f"EndRefresh({self.tenant})"
 
 
 @command("signer", senders=("proxy",), proofs=AGENT, repeatable=True, replays_itself=True)

@@ -5,11 +5,19 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from custody.identity.roles import ADMINS
+from custody.chains.orders import Prepared, Question
+from custody.identity.roles import ADMINS, ANYBODY
 from custody.kit.described import Id, Instant, described
-from custody.protocol.command import SESSION, Command, command
+from custody.kit.errors import DailyQuotaExceeded, Forbidden, NotFound, QuotaExceeded
+from custody.kit.shapes import Uuid
+from custody.protocol.command import SESSION, Command, command, refuses
+from custody.protocol.refusals import AdministrationMoving
+from custody.protocol.signer import refusals
 from custody.protocol.signer.agents import WalletAddresses
-from custody.protocol.signer.imports import AnyImportSession, Chain, SealedKey
+from custody.protocol.signer.import_refusals import TooManyImports, WrongWalletIndex
+from custody.protocol.signer.imports import EITHER_STEP, OPENING, AnyImportSession, Chain, SealedKey
+from custody.protocol.signer.orders import ORDER, Answers
+from custody.protocol.signer.outcomes import Decided
 
 # No other agent may have an id that begins so.
 PREFIX = "user-wallet-"
@@ -20,6 +28,26 @@ _INDEX = described("Index of the person's wallet, 0 to 255.")
 def agent_of(user: str, index: int) -> str:
     """The id of the agent that is a person's wallet."""
     return f"{PREFIX}{user}-{index}"
+
+
+def is_anothers(agent: str, tenant: str, user: str | None) -> bool:
+    """Say whether an agent is a person's wallet that another person, or a program, asks for.
+
+    In a tenant of many, that person alone uses it: the tenant's rules bind it, and its people decide on what waits, but
+    none of them, nor the tenant's key, signs with it. A personal tenant is its owner's.
+    """
+    if not agent.startswith(PREFIX):
+        return False
+    owner = agent.removeprefix(PREFIX).rpartition("-")[0]
+    return user != owner and tenant != f"personal-{owner}"
+
+
+class PersonalSessionRequired(Forbidden):
+    """This is about your own wallets: switch to your personal tenant first, with POST /auth/session/tenant."""
+
+
+class UserWalletAbsent(NotFound):
+    """You have no wallet of this index; make it with POST /user/me/wallet."""
 
 
 class UserWallet(msgspec.Struct, frozen=True, rename="camel"):
@@ -75,11 +103,35 @@ class UserImported(msgspec.Struct, frozen=True, rename="camel"):
     imported: Annotated[bool, described("Always true.")] = True
 
 
-@command("signer", proofs=SESSION, roles=ADMINS, mfa="vaultSigning", audit=("agent.created",))
+@command("signer", proofs=SESSION, roles=ANYBODY, mfa="userWallets", pages=True, bound=True, audit=("agent.created",))
+@refuses(DailyQuotaExceeded, PersonalSessionRequired, QuotaExceeded)
 class CreateUserWallet(Command[WalletMade], frozen=True):
-    """Make the caller's wallet of an index, or find it."""
+    """Make the caller's wallet of an index in the session's tenant, or find it; in a tenant of many there is one."""
 
     wallet_index: WalletIndex
+
+
+@command(
+    "signer",
+    proofs=SESSION,
+    roles=ANYBODY,
+    mfa="userWallets",
+    pages=True,
+    bound=True,
+    repeatable=True,
+    replays_itself=True,
+    audit=("tx.signed", "tx.queued", "tx.refused"),
+)
+@refuses(*ORDER, UserWalletAbsent)
+class SignUserOrder(Command[Decided], frozen=True):
+    """Judge an order for the caller's own wallet in the session's tenant, then sign, queue or refuse it."""
+
+    wallet_index: WalletIndex
+    tx_id: Uuid
+    question: Question
+    prepared: Prepared | None = None
+    # What services said; None: they were not asked yet.
+    answers: Answers | None = None
 
 
 _importing = command(
@@ -89,9 +141,11 @@ _importing = command(
     mfa="keyImport",
     audit=("import.begun", "import.finished", "policy.replaced"),
 )
+_OWN = (AdministrationMoving, PersonalSessionRequired, WrongWalletIndex)
 
 
 @_importing
+@refuses(*EITHER_STEP, *_OWN, TooManyImports)
 class BeginUserImport(Command[UserImportSession], frozen=True):
     """Make a one-time key for a private key of the caller's wallet."""
 
@@ -100,6 +154,7 @@ class BeginUserImport(Command[UserImportSession], frozen=True):
 
 
 @_importing
+@refuses(*EITHER_STEP, *_OWN, *OPENING, refusals.PoliciesMoving)
 class FinishUserImport(Command[UserImported], frozen=True):
     """Open an envelope, put its key in place of the wallet's, and the default rules in place of its rules."""
 

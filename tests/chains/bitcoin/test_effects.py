@@ -8,10 +8,10 @@ from custody.chains.bitcoin.scope import parse_scope
 from custody.chains.bitcoin.types import Payment, Spend
 from custody.chains.types import Effect
 from custody.policies.judge import judge
-from tests.chains.bitcoin.wallet import payment, proven
+from tests.chains.bitcoin.wallet import payment, prove_psbt
 from tests.rules.policies.makers import facts, rule, rules
 
-FOUND: Spend = proven(payment("p2wpkh"))
+FOUND: Spend = prove_psbt(payment("p2wpkh"))
 THEM = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080"
 TO_DATA = Payment(1, 0, b"\x6a\x04data", None)
 TO_KEY = Payment(2, 7, b"\x21" + b"\x02" * 33 + b"\xac", None)

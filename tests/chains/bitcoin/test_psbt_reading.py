@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.chains.bitcoin import psbt as psbts
+from custody.chains.bitcoin.orders import MAX_PSBT_CHARACTERS
 from custody.chains.bitcoin.refusals import PsbtMalformed
 from custody.chains.bitcoin.types import TxIn
-from custody.chains.orders import MAX_PSBT_CHARACTERS
 from custody.kit.errors import CustodyError
 from custody.protocol.signer.refusals import PsbtAmbiguous
 from signer.orders.psbt_second_reader import compare
-from tests.chains.bitcoin.wallet import Fields, own_script, payment, proven, shown, sized
+from tests.chains.bitcoin.wallet import Fields, address_fields, own_script, payment, prove_psbt, with_size
 from tests.fixtures.bitcoin import SOMEBODY, coin, hint, spend, text
 from tests.fixtures.thorough import THOROUGH
 
@@ -55,12 +55,12 @@ def test_base64_has_one_spelling() -> None:
 
 
 # Of each: what is wrong, and the bytes.
-def _malformed() -> dict[str, bytes]:
-    def changed(place: int, key: bytes, value: bytes) -> bytes:
+def _malformed_psbts() -> dict[str, bytes]:
+    def change(place: int, key: bytes, value: bytes) -> bytes:
         return Fields(GOOD).put(place, key, value).raw()
 
-    def unsigned(transaction: bytes) -> bytes:
-        return changed(0, b"\0", transaction)
+    def with_transaction(transaction: bytes) -> bytes:
+        return change(0, b"\0", transaction)
 
     version, rest = UNSIGNED[:4], UNSIGNED[4:]
     cases = {
@@ -69,37 +69,41 @@ def _malformed() -> dict[str, bytes]:
         "a second PSBT behind the end": GOOD + GOOD,
         "another magic": b"psbt\xfe" + GOOD[5:],
         "nothing": b"psbt\xff",
-        "version 1": changed(0, b"\xfb", (1).to_bytes(4, "little")),
-        "version 2": changed(0, b"\xfb", (2).to_bytes(4, "little")),
-        "a version of three bytes": changed(0, b"\xfb", bytes(3)),
+        "version 1": change(0, b"\xfb", (1).to_bytes(4, "little")),
+        "version 2": change(0, b"\xfb", (2).to_bytes(4, "little")),
+        "a version of three bytes": change(0, b"\xfb", bytes(3)),
         "no unsigned transaction": Fields(GOOD).drop(0, 0).raw(),
         "two unsigned transactions": Fields(GOOD).add(0, b"\0", UNSIGNED).raw(),
-        "an unsigned transaction with a scriptSig": unsigned(version + b"\1" + rest[1:37] + b"\1\x51" + rest[38:]),
-        "an unsigned transaction in witness form": unsigned(version + b"\0\1" + rest[:-4] + b"\0" + rest[-4:]),
-        "no inputs": unsigned(version + b"\0" + rest[42:]),
-        "no outputs": unsigned(version + rest[:42] + b"\0" + rest[-4:]),
-        "bytes behind the unsigned transaction": unsigned(UNSIGNED + b"\0"),
-        "an unsigned transaction that ends early": unsigned(UNSIGNED[:-1]),
+        "an unsigned transaction with a scriptSig": with_transaction(
+            version + b"\1" + rest[1:37] + b"\1\x51" + rest[38:]
+        ),
+        "an unsigned transaction in witness form": with_transaction(version + b"\0\1" + rest[:-4] + b"\0" + rest[-4:]),
+        "no inputs": with_transaction(version + b"\0" + rest[42:]),
+        "no outputs": with_transaction(version + rest[:42] + b"\0" + rest[-4:]),
+        "bytes behind the unsigned transaction": with_transaction(UNSIGNED + b"\0"),
+        "an unsigned transaction that ends early": with_transaction(UNSIGNED[:-1]),
         "a map too few": GOOD[:-1],
         "a map too many": GOOD[:-1] + b"\0\0",
         "a key of length 0 in the middle": GOOD[:-2] + b"\0" + GOOD[-2:],
         "a length that is not the shortest": GOOD[:5] + b"\xfd\1\0" + GOOD[6:],
         "a length past the end": GOOD[:5] + b"\1\0\xfe\xff\xff\xff\x7f",
         "a length of 2^63": GOOD[:5] + b"\1\0\xff" + (2**63).to_bytes(8, "little"),
-        "an amount above all there is": unsigned(
+        "an amount above all there is": with_transaction(
             version + rest[:42] + b"\1" + (21 * 10**14 + 1).to_bytes(8, "little") + b"\0" + rest[-4:]
         ),
-        "two amounts above all there is": unsigned(
+        "two amounts above all there is": with_transaction(
             version + rest[:42] + b"\2" + ((21 * 10**14).to_bytes(8, "little") + b"\0") * 2 + rest[-4:]
         ),
-        "an amount of 2^63": unsigned(version + rest[:42] + b"\1" + (2**63).to_bytes(8, "little") + b"\0" + rest[-4:]),
-        "a previous transaction that ends early": changed(1, b"\0", Fields(GOOD).of(1, 0)[:-1]),
-        "a previous transaction with a byte behind it": changed(1, b"\0", Fields(GOOD).of(1, 0) + b"\0"),
-        "a witness UTXO with a byte behind it": changed(1, b"\1", Fields(GOOD).of(1, 1) + b"\0"),
-        "a sighash of three bytes": changed(1, b"\3", bytes(3)),
-        "a path of half a number": changed(1, b"\6" + b"\2" * 33, bytes(6)),
-        "a taproot path of half a number": changed(1, b"\x16" + b"\2" * 32, b"\0" + bytes(6)),
-        "a taproot path with more leaves than bytes": changed(1, b"\x16" + b"\2" * 32, b"\xfc" + bytes(8)),
+        "an amount of 2^63": with_transaction(
+            version + rest[:42] + b"\1" + (2**63).to_bytes(8, "little") + b"\0" + rest[-4:]
+        ),
+        "a previous transaction that ends early": change(1, b"\0", Fields(GOOD).of(1, 0)[:-1]),
+        "a previous transaction with a byte behind it": change(1, b"\0", Fields(GOOD).of(1, 0) + b"\0"),
+        "a witness UTXO with a byte behind it": change(1, b"\1", Fields(GOOD).of(1, 1) + b"\0"),
+        "a sighash of three bytes": change(1, b"\3", bytes(3)),
+        "a path of half a number": change(1, b"\6" + b"\2" * 33, bytes(6)),
+        "a taproot path of half a number": change(1, b"\x16" + b"\2" * 32, b"\0" + bytes(6)),
+        "a taproot path with more leaves than bytes": change(1, b"\x16" + b"\2" * 32, b"\xfc" + bytes(8)),
     }
     for name, place in (("the global map", 0), ("an input", 1), ("an output", 2)):
         for kind in (0, 0xC9):
@@ -114,11 +118,11 @@ def _malformed() -> dict[str, bytes]:
         cases[f"field {kind:02x} of an input with a second byte"] = Fields(GOOD).add(1, bytes((kind, 0)), b"").raw()
     for place, kinds in ((0, range(2, 7)), (1, range(0x0E, 0x13)), (2, (3, 4))):
         for kind in kinds:
-            cases[f"field {kind:02x} of version 2 in map {place}"] = changed(place, bytes((kind,)), bytes(4))
+            cases[f"field {kind:02x} of version 2 in map {place}"] = change(place, bytes((kind,)), bytes(4))
     return cases
 
 
-MALFORMED = _malformed()
+MALFORMED = _malformed_psbts()
 
 
 @pytest.mark.parametrize("name", MALFORMED)
@@ -206,7 +210,7 @@ def test_the_longest_psbt_fits_its_route() -> None:
 def test_a_mutated_psbt_raises_nothing_but_refusals() -> None:
     drawn = random.Random(20_261_123)
     hinted = payment("p2tr", inputs=3)
-    hint(hinted, 1, shown("p2tr", 1, 3))
+    hint(hinted, 1, address_fields("p2tr", 1, 3))
     seeds = [GOOD, payment(inputs=3).serialize(), hinted.serialize(), *(bytes.fromhex(one["psbt"]) for one in VECTORS)]
     read = 0
     for _ in range(MUTATIONS):
@@ -221,7 +225,7 @@ def test_a_mutated_psbt_raises_nothing_but_refusals() -> None:
                 case 2:
                     del raw[place : place + drawn.randint(1, 40)]
                 case 3:
-                    raw[place:place] = sized(drawn.randbytes(drawn.randint(0, 40)))
+                    raw[place:place] = with_size(drawn.randbytes(drawn.randint(0, 40)))
                 case _:
                     start = drawn.randrange(len(raw))
                     raw[place:place] = raw[start : start + drawn.randint(1, 60)]
@@ -232,7 +236,7 @@ def test_a_mutated_psbt_raises_nothing_but_refusals() -> None:
             read += 1
             assert psbts.write(found) == bytes(raw)
             compare(bytes(raw), found)
-            proven(bytes(raw))
+            prove_psbt(bytes(raw))
         except CustodyError:
             continue
     # Some survive: otherwise only the first bytes would be tried.

@@ -10,9 +10,9 @@ from custody.chains.bitcoin import psbt as psbts
 from custody.chains.bitcoin.scope import parse_scope
 from custody.chains.bitcoin.scripts import output_key, script_of
 from custody.chains.bitcoin.sighash import Digests
-from custody.chains.bitcoin.sign import _tweaked, check_signatures
+from custody.chains.bitcoin.sign import _tweak, check_signatures
 from custody.chains.bitcoin.types import OwnKey, Spend, TxOut
-from tests.chains.bitcoin.wallet import STRANGER, TYPES, Fields, payment, proven, signed, sized
+from tests.chains.bitcoin.wallet import STRANGER, TYPES, Fields, payment, prove_psbt, sign_spend, with_size
 
 NATIVE = (
     "0100000002fff7f7881a8099afa6940d42d1e7f6362bec38171ea3edf433541db4e4ad969f0000000000eeffffffef51e1b804cc89d182d2"
@@ -52,7 +52,7 @@ def digests(unsigned: str, coins: list[tuple[str, int]]) -> Digests:
     """Of a published transaction with two outputs, whose inputs are nobody's here."""
     # embit would write a sequence of 0 as 0xffffffff.
     raw = bytes.fromhex(unsigned)
-    maps = b"\1\0" + sized(raw) + b"\0" * (1 + len(coins) + 2)
+    maps = b"\1\0" + with_size(raw) + b"\0" * (1 + len(coins) + 2)
     psbt = psbts.read(b64encode(b"psbt\xff" + maps).decode())
     assert psbt.unsigned == raw
     found = tuple(TxOut(amount, bytes.fromhex(script)) for script, amount in coins)
@@ -116,7 +116,7 @@ def test_bip_341_tweaks_a_key_without_a_tree() -> None:
     public_key = key.public_key.format()
 
     assert public_key[1:].hex() == "d6889cb081036e0faefa3a35157ad71086b123b2b144b649798b494c300a961d"
-    assert _tweaked(key).to_hex() == "2405b971772ad26915c8dcdf10f238753a9b837e5f8e6a86fd7c0cce5b7296d9"
+    assert _tweak(key).to_hex() == "2405b971772ad26915c8dcdf10f238753a9b837e5f8e6a86fd7c0cce5b7296d9"
     assert script_of("p2tr", public_key).hex() == TAPROOT_COINS[0][0]
 
 
@@ -125,19 +125,22 @@ def test_keys_of_either_parity_are_tweaked_to_what_their_script_pays() -> None:
     for number in range(16):
         key = coincurve.PrivateKey(hashlib.sha256(bytes((number,))).digest())
         parities.add(key.public_key.format()[0])
-        assert _tweaked(key).public_key.format()[1:] == output_key(key.public_key.format())
+        assert _tweak(key).public_key.format()[1:] == output_key(key.public_key.format())
     assert parities == {2, 3}
 
 
 @pytest.mark.parametrize("kind", TYPES)
 def test_nothing_but_the_signatures_is_taken_for_them(kind: str) -> None:
-    found = proven(payment(kind, inputs=2), kind)
-    first, second = signed(found).signatures
+    found = prove_psbt(payment(kind, inputs=2), kind)
+    first, second = sign_spend(found).signatures
 
     check_signatures(found, (first, second))
 
-    flipped = bytes((*first[:40], first[40] ^ 1, *first[41:]))
-    for wrong in (b"", b"\x01", first[:-1], first + b"\x00", first + b"\x01", first[:-1] + b"\x03", flipped, second):
+    # Changed where they stand: one signature by Schnorr in 256 ends in any byte that is put there.
+    flipped, retyped = (
+        first[:at] + bytes((first[at] ^ bit,)) + first[at + 1 :] for at, bit in ((40, 1), (len(first) - 1, 2))
+    )
+    for wrong in (b"", b"\x01", first[:-1], first + b"\x00", first + b"\x01", flipped, retyped, second):
         with pytest.raises(ValueError, match=r"signature|DER"):
             check_signatures(found, (wrong, second))
     for few in ((), (first,), (first, second, second)):
@@ -148,12 +151,12 @@ def test_nothing_but_the_signatures_is_taken_for_them(kind: str) -> None:
 @pytest.mark.parametrize("kind", TYPES)
 def test_another_root_signs_nothing(kind: str) -> None:
     with pytest.raises(ValueError, match="another root"):
-        signed(proven(payment(kind), kind), STRANGER)
+        sign_spend(prove_psbt(payment(kind), kind), STRANGER)
 
 
 def test_a_signature_that_says_default_is_not_taken_with_the_byte_written_out() -> None:
-    found = proven(Fields(payment("p2tr").serialize()).put(1, b"\3", bytes(4)).raw(), "p2tr")
-    (made,) = signed(found).signatures
+    found = prove_psbt(Fields(payment("p2tr").serialize()).put(1, b"\3", bytes(4)).raw(), "p2tr")
+    (made,) = sign_spend(found).signatures
     assert len(made) == 64
 
     with pytest.raises(ValueError, match="does not hold"):

@@ -13,7 +13,7 @@ from custody.chains.bitcoin.relay import dust
 from custody.chains.bitcoin.scripts import kind_of
 from custody.chains.bitcoin.types import TxOut
 from tests.chains.bitcoin.test_spends import NO_CAPS, OUTPUTS, data, multisig
-from tests.chains.bitcoin.wallet import TYPES, finished, own_script, proven
+from tests.chains.bitcoin.wallet import TYPES, finish, own_script, prove_psbt
 from tests.fixtures.bitcoin import SOMEBODY, coin, spend
 from tests.fixtures.thorough import THOROUGH
 
@@ -65,16 +65,16 @@ def paying(kind: str, fee: int, inputs: int = 1, *outputs: tuple[Script, int]) -
 @pytest.mark.parametrize("kind", TYPES)
 def test_the_floor_is_exact_for_every_type_of_input(kind: str, inputs: int, rate: int) -> None:
     bounds = Bounds(relay_per_kvbyte=rate)
-    vsize = -(-proven(paying(kind, 10_000, inputs), kind, NO_CAPS).weight // 4)
+    vsize = -(-prove_psbt(paying(kind, 10_000, inputs), kind, NO_CAPS).weight // 4)
     least = (vsize * rate + 999) // 1_000
 
-    found = proven(paying(kind, least, inputs), kind, bounds)
+    found = prove_psbt(paying(kind, least, inputs), kind, bounds)
 
     assert found.fee == least
-    assert finished(found).vsize - vsize in range(2 * inputs + 1)
+    assert finish(found).vsize - vsize in range(2 * inputs + 1)
     if least:
         with pytest.raises(PsbtFee, match=f"of {least - 1} sat is below the {least} sat"):
-            proven(paying(kind, least - 1, inputs), kind, bounds)
+            prove_psbt(paying(kind, least - 1, inputs), kind, bounds)
 
 
 @pytest.mark.parametrize(
@@ -82,20 +82,20 @@ def test_the_floor_is_exact_for_every_type_of_input(kind: str, inputs: int, rate
 )
 def test_the_floor_is_told_as_people_write_it(rate: int, said: str) -> None:
     with pytest.raises(PsbtFee, match=rf"at {said} sat/vB"):
-        proven(paying("p2wpkh", 0), bounds=Bounds(relay_per_kvbyte=rate))
+        prove_psbt(paying("p2wpkh", 0), bounds=Bounds(relay_per_kvbyte=rate))
 
 
 def test_today_a_tenth_of_a_satoshi_a_vbyte_is_relayed() -> None:
-    assert proven(paying("p2wpkh", 70, 1, (own_script(), 40_000))).fee == 70
+    assert prove_psbt(paying("p2wpkh", 70, 1, (own_script(), 40_000))).fee == 70
 
 
 def test_a_bare_multisig_counts_as_the_signatures_that_it_may_have_checked() -> None:
     """Nodes take 20 checks of 80 units of weight each for it: 1,600, and one of 20 for the input."""
     bounds, least = Bounds(relay_per_kvbyte=1_000), 405
 
-    assert proven(paying("p2wpkh", least, 1, (multisig(), 10_000)), bounds=bounds).fee == least
+    assert prove_psbt(paying("p2wpkh", least, 1, (multisig(), 10_000)), bounds=bounds).fee == least
     with pytest.raises(PsbtFee, match=r"405 sat that nodes relay 405 vbytes"):
-        proven(paying("p2wpkh", least - 1, 1, (multisig(), 10_000)), bounds=bounds)
+        prove_psbt(paying("p2wpkh", least - 1, 1, (multisig(), 10_000)), bounds=bounds)
 
 
 @pytest.mark.parametrize(
@@ -118,12 +118,12 @@ def test_data_is_bounded_by_the_operators_figures(outputs: list[Script], bounds:
     psbt = paying("p2wpkh", 50_000, 1, *((script, 0) for script in outputs))
     if not passes:
         with pytest.raises(PsbtNonstandardOutput, match=r"OP_RETURN outputs with \d+ bytes|a weight of"):
-            proven(psbt, bounds=bounds)
+            prove_psbt(psbt, bounds=bounds)
         return
 
-    found = proven(psbt, bounds=bounds)
+    found = prove_psbt(psbt, bounds=bounds)
     assert [(one.amount, one.address) for one in found.payments[1:]] == [(0, None)] * len(outputs)
-    assert len(finished(found).raw) < 100_000
+    assert len(finish(found).raw) < 100_000
 
 
 @pytest.mark.parametrize(("script", "passes"), [(b"\x6a", False), (b"\x6a\x02ab", False), (b"\x6a\x03abc", True)])
@@ -132,29 +132,29 @@ def test_a_transaction_shorter_than_65_bytes_is_not_relayed(script: bytes, passe
     for kind in TYPES:
         psbt = spend([(coin(own_script(kind), 5_000, kind), 0)], [(Script(script), 0)])
         if passes or kind in ("p2pkh", "p2sh-p2wpkh"):
-            assert proven(psbt, kind).fee == 5_000
+            assert prove_psbt(psbt, kind).fee == 5_000
         else:
             with pytest.raises(PsbtNonstandardOutput, match="from 65 bytes"):
-                proven(psbt, kind)
+                prove_psbt(psbt, kind)
 
 
 def test_dust_is_by_the_operators_rate() -> None:
     bounds = Bounds(dust_per_kvbyte=1_000)
 
-    assert proven(paying("p2wpkh", 500, 1, (SOMEBODY, 98)), bounds=bounds)
+    assert prove_psbt(paying("p2wpkh", 500, 1, (SOMEBODY, 98)), bounds=bounds)
     with pytest.raises(PsbtNonstandardOutput, match="of 97 sat is dust; nodes relay its kind from 98 sat"):
-        proven(paying("p2wpkh", 500, 1, (SOMEBODY, 97)), bounds=bounds)
-    assert proven(paying("p2wpkh", 500, 1, (SOMEBODY, 0)), bounds=Bounds(dust_per_kvbyte=0))
+        prove_psbt(paying("p2wpkh", 500, 1, (SOMEBODY, 97)), bounds=bounds)
+    assert prove_psbt(paying("p2wpkh", 500, 1, (SOMEBODY, 0)), bounds=Bounds(dust_per_kvbyte=0))
 
 
 def test_a_psbt_that_was_signed_is_read_whatever_is_relayed_by_now() -> None:
     psbt = paying("p2wpkh", 0, 1, (Script(b"\x6a\x61"), 0), (SOMEBODY, 1), (Script(b"\x51"), 5))
 
-    found = proven(psbt, bounds="none")
+    found = prove_psbt(psbt, bounds="none")
 
     assert [one.amount for one in found.payments] == [10**6, 0, 1, 5]
     with pytest.raises(PsbtNonstandardOutput):
-        proven(psbt)
+        prove_psbt(psbt)
 
 
 def test_any_script_is_of_a_kind_or_of_none_and_nothing_is_raised() -> None:
@@ -167,7 +167,7 @@ def test_any_script_is_of_a_kind_or_of_none_and_nothing_is_raised() -> None:
             del raw[drawn.randrange(len(raw)) :]
         psbt = paying("p2wpkh", 5_000, 1, (Script(bytes(raw)), 0 if raw[:1] == b"\x6a" else 50_000))
         try:
-            proven(psbt)
+            prove_psbt(psbt)
         except (PsbtNonstandardOutput, FeeAboveCap):
             continue
         assert kind_of(bytes(raw)) is not None

@@ -25,12 +25,12 @@ from tests.chains.bitcoin.wallet import (
     STRANGER,
     TYPES,
     Fields,
-    finished,
+    address_fields,
+    finish,
     own_script,
     payment,
-    proven,
-    shown,
-    signed,
+    prove_psbt,
+    sign_spend,
 )
 from tests.fixtures.bitcoin import SOMEBODY, coin, hint, spend
 
@@ -87,14 +87,14 @@ UNPROVEN: dict[str, Callable[[], PSBT | bytes]] = {
 def test_a_coin_is_believed_only_as_its_transaction_has_it(name: str) -> None:
     kind = "p2pkh" if "legacy" in name else "p2wpkh"
     with pytest.raises(PsbtUnprovenInput, match=r"input [012]"):
-        proven(UNPROVEN[name](), kind)
+        prove_psbt(UNPROVEN[name](), kind)
 
 
 @pytest.mark.parametrize("kind", ["p2wpkh", "p2sh-p2wpkh", "p2tr"])
 def test_a_lone_segwit_input_of_this_wallet_needs_no_transaction(kind: str) -> None:
     lone = one_input(kind).drop(1, 0).put(1, WITNESS_UTXO, amount_and_script(71_000, own_script(kind)))
 
-    assert finished(proven(lone.raw(), kind)).txid
+    assert finish(prove_psbt(lone.raw(), kind)).txid
 
 
 def test_taproot_inputs_need_no_transaction_for_they_sign_every_amount() -> None:
@@ -102,7 +102,7 @@ def test_taproot_inputs_need_no_transaction_for_they_sign_every_amount() -> None
     for place in (1, 2, 3):
         many.drop(place, 0)
 
-    assert len(signed(proven(many.raw(), "p2tr")).signatures) == 3
+    assert len(sign_spend(prove_psbt(many.raw(), "p2tr")).signatures) == 3
 
 
 def test_one_lie_in_each_of_two_sessions_gets_no_signature() -> None:
@@ -115,10 +115,10 @@ def test_one_lie_in_each_of_two_sessions_gets_no_signature() -> None:
         for place, amount in enumerate(amounts, 1):
             lie.drop(place, 0).put(place, WITNESS_UTXO, amount_and_script(amount, own))
         with pytest.raises(PsbtUnprovenInput):
-            proven(lie.raw())
+            prove_psbt(lie.raw())
 
     with pytest.raises(FeeAboveCap):
-        proven(honest)
+        prove_psbt(honest)
 
 
 @pytest.mark.parametrize("kind", ["p2wpkh", "p2sh-p2wpkh", "p2pkh"])
@@ -130,13 +130,13 @@ def test_a_coin_is_not_believed_to_be_a_strangers_of_taproot(kind: str) -> None:
     for place, amount in ((2, 5 * unit + 1_000), (1, 1_000)):
         lie = Fields(honest).drop(place, 0).put(place, WITNESS_UTXO, amount_and_script(amount, shown_as))
         with pytest.raises(PsbtUnprovenInput, match=f"input {place - 1}"):
-            proven(lie.raw(), kind)
+            prove_psbt(lie.raw(), kind)
 
 
 def test_a_strangers_taproot_coin_is_believed_with_its_transaction() -> None:
-    found = proven(two_inputs(own_script("p2tr", root=STRANGER)))
+    found = prove_psbt(two_inputs(own_script("p2tr", root=STRANGER)))
 
-    assert (found.foreign, len(signed(found).signatures)) == ((1,), 1)
+    assert (found.foreign, len(sign_spend(found).signatures)) == ((1,), 1)
 
 
 @pytest.mark.parametrize("sighash", [0, 2, 3, 0x80, 0x81, 0x82, 0x83, 0x41, 0xFF, 0x101])
@@ -146,7 +146,7 @@ def test_only_sighash_all_is_signed_on_any_input(kind: str, place: int, sighash:
     both = Fields(two_inputs(SOMEBODY, kind).serialize()).put(place, SIGHASH, sighash.to_bytes(4, "little"))
 
     with pytest.raises(PsbtSighash, match=f"input {place - 1}"):
-        proven(both.raw(), kind)
+        prove_psbt(both.raw(), kind)
 
 
 @pytest.mark.parametrize(("sighash", "length"), [(None, 64), (0, 64), (1, 65)])
@@ -155,22 +155,22 @@ def test_taproot_signs_default_and_all(sighash: int | None, length: int) -> None
     if sighash is not None:
         one.put(1, SIGHASH, sighash.to_bytes(4, "little"))
 
-    assert [len(each) for each in signed(proven(one.raw(), "p2tr")).signatures] == [length]
+    assert [len(each) for each in sign_spend(prove_psbt(one.raw(), "p2tr")).signatures] == [length]
     with pytest.raises(PsbtSighash):
-        proven(one.put(1, SIGHASH, (3).to_bytes(4, "little")).raw(), "p2tr")
+        prove_psbt(one.put(1, SIGHASH, (3).to_bytes(4, "little")).raw(), "p2tr")
 
 
-def _hinted(fields: Fields) -> Fields:
+def _with_hint(fields: Fields) -> Fields:
     """With our own key beside a coin that is not ours."""
     path = b"".join(number.to_bytes(4, "little") for number in (84 + 2**31, 1 + 2**31, 2**31, 0, 0))
-    said = shown("p2wpkh", 0, 0)
+    said = address_fields("p2wpkh", 0, 0)
     return fields.put(1, b"\6" + bytes.fromhex(said["publicKey"]), bytes.fromhex(said["fingerprint"]) + path)
 
 
 # What is not this wallet's to sign, however it is shown.
 NOT_OWN: dict[str, tuple[str, Callable[[], bytes]]] = {
     "a stranger's coin": ("p2wpkh", lambda: payment_of_stranger().raw()),
-    "a stranger's coin with our derivation": ("p2wpkh", lambda: _hinted(payment_of_stranger()).raw()),
+    "a stranger's coin with our derivation": ("p2wpkh", lambda: _with_hint(payment_of_stranger()).raw()),
     "a stranger's p2sh with our redeem script": (
         "p2sh-p2wpkh",
         lambda: (
@@ -216,13 +216,13 @@ NOT_OWN: dict[str, tuple[str, Callable[[], bytes]]] = {
 
 def own_key(kind: str = "p2wpkh") -> PublicKey:
     """The key of the first address."""
-    return PublicKey.parse(bytes.fromhex(shown(kind, 0, 0)["publicKey"]))
+    return PublicKey.parse(bytes.fromhex(address_fields(kind, 0, 0)["publicKey"]))
 
 
 def multisig(needed: int = 1, number: int = 2, *, uncompressed: bool = False) -> Script:
     """So many of so many: ours, and a stranger's."""
-    keys = [shown("p2wpkh", 0, place, root=STRANGER)["publicKey"] for place in range(1, number)]
-    pushed = [b"\x21" + bytes.fromhex(key) for key in (shown("p2wpkh", 0, 0)["publicKey"], *keys)]
+    keys = [address_fields("p2wpkh", 0, place, root=STRANGER)["publicKey"] for place in range(1, number)]
+    pushed = [b"\x21" + bytes.fromhex(key) for key in (address_fields("p2wpkh", 0, 0)["publicKey"], *keys)]
     if uncompressed:
         pushed = [_long(key) for key in pushed]
     return Script(bytes((0x50 + needed,)) + b"".join(pushed) + bytes((0x50 + number, 0xAE)))
@@ -254,18 +254,18 @@ def payment_at(index: int) -> Fields:
 def test_a_coin_that_is_not_this_addresss_is_not_signed(name: str) -> None:
     kind, made = NOT_OWN[name]
     with pytest.raises(PsbtNoOwnInput):
-        proven(made(), kind)
+        prove_psbt(made(), kind)
 
 
 def test_an_own_coin_needs_no_derivation() -> None:
     assert not [key for key, _ in one_input().maps[1] if key[0] == 6]
-    assert finished(proven(one_input().raw())).txid
+    assert finish(prove_psbt(one_input().raw())).txid
 
 
 def test_an_own_coin_of_another_index_is_counted_and_not_signed() -> None:
     both = two_inputs(own_script(index=4))
     path = "m/84'/1'/0'/0/4"
-    said = shown("p2wpkh", 0, 4)
+    said = address_fields("p2wpkh", 0, 4)
     fields = Fields(both.serialize())
     numbers = (84 + 2**31, 1 + 2**31, 2**31, 0, 4)
     assert said["derivationPath"] == path
@@ -275,45 +275,45 @@ def test_an_own_coin_of_another_index_is_counted_and_not_signed() -> None:
         bytes.fromhex(said["fingerprint"]) + b"".join(number.to_bytes(4, "little") for number in numbers),
     )
 
-    hinted, unhinted = proven(fields.raw()), proven(both)
+    hinted, unhinted = prove_psbt(fields.raw()), prove_psbt(both)
 
     assert ([one.signed for one in hinted.own], hinted.foreign) == ([True, False], ())
     assert ([one.signed for one in unhinted.own], unhinted.foreign) == ([True], (1,))
-    assert len(signed(hinted).signatures) == 1
+    assert len(sign_spend(hinted).signatures) == 1
 
 
 @pytest.mark.parametrize("kind", TYPES)
 def test_change_is_what_the_account_key_makes_again(kind: str) -> None:
-    def counted(script: Script, *hints: tuple[str, int, int, int]) -> int:
+    def outflow(script: Script, *hints: tuple[str, int, int, int]) -> int:
         psbt = spend([(coin(own_script(kind), 100_000), 0)], [(SOMEBODY, 50_000), (script, 49_000)])
         for of, branch, index, account in hints:
-            hint(psbt, 1, shown(of, branch, index, account=account))
-        return proven(psbt, kind).outflow
+            hint(psbt, 1, address_fields(of, branch, index, account=account))
+        return prove_psbt(psbt, kind).outflow
 
     other = next(one for one in TYPES if one != kind)
-    assert counted(own_script(kind)) == 51_000
-    assert counted(own_script(kind, 1, 3), (kind, 1, 3, 0)) == 51_000
-    assert counted(own_script(kind, 0, 9_999), (kind, 0, 9_999, 0)) == 51_000
+    assert outflow(own_script(kind)) == 51_000
+    assert outflow(own_script(kind, 1, 3), (kind, 1, 3, 0)) == 51_000
+    assert outflow(own_script(kind, 0, 9_999), (kind, 0, 9_999, 0)) == 51_000
     everything = 100_000
-    assert counted(own_script(kind, 1, 3)) == everything
-    assert counted(own_script(kind, 1, 10_000), (kind, 1, 10_000, 0)) == everything
-    assert counted(own_script(kind, 2, 3), (kind, 2, 3, 0)) == everything
-    assert counted(own_script(kind, 1, 3, account=1), (kind, 1, 3, 1)) == everything
-    assert counted(own_script(other, 1, 3), (other, 1, 3, 0)) == everything
+    assert outflow(own_script(kind, 1, 3)) == everything
+    assert outflow(own_script(kind, 1, 10_000), (kind, 1, 10_000, 0)) == everything
+    assert outflow(own_script(kind, 2, 3), (kind, 2, 3, 0)) == everything
+    assert outflow(own_script(kind, 1, 3, account=1), (kind, 1, 3, 1)) == everything
+    assert outflow(own_script(other, 1, 3), (other, 1, 3, 0)) == everything
     # The right path beside another script, and a stranger's output that names our root.
-    assert counted(own_script(kind, 1, 4), (kind, 1, 3, 0)) == everything
-    assert counted(own_script(kind, 1, 3, root=STRANGER), (kind, 1, 3, 0)) == everything
+    assert outflow(own_script(kind, 1, 4), (kind, 1, 3, 0)) == everything
+    assert outflow(own_script(kind, 1, 3, root=STRANGER), (kind, 1, 3, 0)) == everything
 
 
 def test_an_account_key_of_somebody_else_makes_their_output_change() -> None:
     """Why the key is under a MAC: with theirs in its place their output would count nothing."""
     theirs = own_script("p2wpkh", 1, 3, root=STRANGER)
     psbt = spend([(coin(own_script(root=STRANGER), 100_000), 0)], [(theirs, 99_000)])
-    hint(psbt, 0, shown("p2wpkh", 1, 3, root=STRANGER))
+    hint(psbt, 0, address_fields("p2wpkh", 1, 3, root=STRANGER))
 
-    assert proven(psbt, root=STRANGER).outflow == 1_000
+    assert prove_psbt(psbt, root=STRANGER).outflow == 1_000
     with pytest.raises(PsbtNoOwnInput):
-        proven(psbt)
+        prove_psbt(psbt)
 
 
 OUTPUTS: dict[str, tuple[Script, int, bool]] = {
@@ -370,10 +370,10 @@ def test_only_standard_outputs_above_dust_are_paid(name: str) -> None:
     psbt = spend([(coin(own_script(), 90_000 + amount), 0)], [(SOMEBODY, 70_000), (script, amount)])
     if not passes:
         with pytest.raises(PsbtNonstandardOutput, match=r"^psbtBase64: "):
-            proven(psbt, bounds=NO_CAPS)
+            prove_psbt(psbt, bounds=NO_CAPS)
         return
 
-    assert [one.amount for one in proven(psbt, bounds=NO_CAPS).payments] == [70_000, amount]
+    assert [one.amount for one in prove_psbt(psbt, bounds=NO_CAPS).payments] == [70_000, amount]
 
 
 @pytest.mark.parametrize(
@@ -402,23 +402,23 @@ def test_the_fee_is_between_what_is_relayed_and_the_caps(
     psbt = spend([(coin(own_script(), paid + fee), 0)], [(SOMEBODY, paid)])
     if refused is not None:
         with pytest.raises(refused, match=str(abs(fee)) if fee else "0 sat"):
-            proven(psbt, bounds=bounds)
+            prove_psbt(psbt, bounds=bounds)
         return
 
-    assert proven(psbt, bounds=bounds).fee == fee
+    assert prove_psbt(psbt, bounds=bounds).fee == fee
 
 
 @pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize("inputs", [1, 3])
 def test_the_smallest_weight_is_never_above_the_real_one(kind: str, inputs: int) -> None:
-    found = proven(payment(kind, inputs=inputs), kind, NO_CAPS)
-    done = finished(found)
+    found = prove_psbt(payment(kind, inputs=inputs), kind, NO_CAPS)
+    done = finish(found)
 
     assert done.vsize - 2 * inputs <= -(-found.weight // 4) <= done.vsize
 
 
 def test_everything_counts_where_others_pay_and_a_person_decides() -> None:
-    found = proven(two_inputs(SOMEBODY))
+    found = prove_psbt(two_inputs(SOMEBODY))
 
     subject = subject_of(found, "ours")
 

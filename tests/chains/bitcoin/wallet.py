@@ -40,7 +40,7 @@ def payment(
     return spend(coins, [(to, amount), (own, each * inputs - amount - fee)])
 
 
-def proven(
+def prove_psbt(
     psbt: PSBT | bytes | str,
     kind: str = "p2wpkh",
     bounds: Bounds | Literal["none"] = BY_DEFAULT,
@@ -54,19 +54,19 @@ def proven(
     return prove(psbts.read(said), scope, account_of(root, scope.account_path), None if bounds == "none" else bounds)
 
 
-def signed(found: Spend, root: Root = ROOT) -> SignedPsbt:
+def sign_spend(found: Spend, root: Root = ROOT) -> SignedPsbt:
     """Signed with the wallet's root."""
     return sign(found, root)
 
 
-def finished(found: Spend, root: Root = ROOT) -> FinalTransaction:
+def finish(found: Spend, root: Root = ROOT) -> FinalTransaction:
     """Signed and finished."""
     done = finalise(sign(found, root), found)
     assert done is not None
     return done
 
 
-def shown(kind: str, branch: int, index: int, *, account: int = 0, root: Root = ROOT) -> dict[str, str]:
+def address_fields(kind: str, branch: int, index: int, *, account: int = 0, root: Root = ROOT) -> dict[str, str]:
     """One of the wallet's addresses as the route shows it, for hints."""
     scope = parse_scope(f"bitcoin:regtest:{kind}:{account}:0:0")
     purpose, network, number = scope.account_path
@@ -117,11 +117,11 @@ class Fields:
     def raw(self) -> bytes:
         """Its bytes."""
         return b"psbt\xff" + b"".join(
-            b"".join(sized(key) + sized(value) for key, value in pairs) + b"\0" for pairs in self.maps
+            b"".join(with_size(key) + with_size(value) for key, value in pairs) + b"\0" for pairs in self.maps
         )
 
 
-def sized(content: bytes) -> bytes:
+def with_size(content: bytes) -> bytes:
     """Bytes behind their length."""
     count = len(content)
     return (bytes((count,)) if count < 0xFD else b"\xfd" + count.to_bytes(2, "little")) + content

@@ -18,12 +18,17 @@ from saml2.mdstore import MetadataStore
 from saml2.metadata import entity_descriptor
 from saml2.saml import NAME_FORMAT_BASIC, NameID
 from saml2.server import Server
+from saml2.sigver import SecurityContext, pre_encryption_part
 from saml2.xmldsig import DIGEST_SHA256, SIG_ECDSA_SHA256, SIG_RSA_SHA256
 
 from tests.outside.identity_providers.saml import Says
 from tests.outside.processes import READY
 
 # The library knows RSA alone to be allowed; the program that signs for it knows more.
+_XMLENC11 = "http://www.w3.org/2009/xmlenc11#"
+# It says itself how it encrypts, by the triple DES that nobody should take; the program knows better ones.
+pre_encryption_part.__kwdefaults__["msg_enc"] = f"{_XMLENC11}aes256-gcm"
+SecurityContext.encrypt_assertion.__defaults__ = ("aes-256", None)
 saml2.entity.SIG_ALLOWED_ALG += (("SIG_ECDSA_SHA256", SIG_ECDSA_SHA256),)
 
 
@@ -76,11 +81,18 @@ class Idp:
             sign_assertion=says.sign_assertion,
             sign_response=says.sign_response,
             sign_alg=self._algorithm,
+            **_encryption(says.encrypt_for),
             digest_alg=DIGEST_SHA256,
         )
         relay_state = query.get("RelayState", [""])[0]
         sent: Any = self._server.apply_binding(BINDING_HTTP_POST, str(made), acs, relay_state, response=True)
         return str(sent["data"])
+
+
+def _encryption(certificate: str | None) -> dict[str, Any]:
+    if certificate is None:
+        return {}
+    return {"encrypt_assertion": True, "encrypt_cert_assertion": certificate, "encrypted_advice_attributes": False}
 
 
 def _service(entity_id: str, acs_url: str) -> str:

@@ -21,7 +21,7 @@ from tests.outside import loopback, npm
 from tests.outside.identity_providers.forms import form_in
 from tests.outside.identity_providers.pairs import Algorithm, Pair, make_pair
 from tests.outside.processes import running
-from tests.outside.programs import XMLSEC, installed
+from tests.outside.programs import XMLSEC, install
 
 Kind = Literal["samlp", "samlify", "pysaml2"]
 # The first two sign with RSA alone.
@@ -41,6 +41,9 @@ class Says(msgspec.Struct, frozen=True):
     sign_assertion: bool = True
     sign_response: bool = False
     lifetime_seconds: int = 300
+    # The service's certificate, as PEM; and its public key alone, which some libraries want beside it.
+    encrypt_for: str | None = None
+    encrypt_key: str | None = None
     acs_url: str | None = None
     audience: str | None = None
 
@@ -107,6 +110,6 @@ def running_saml_provider(
 
 def _command(kind: Kind) -> list[str | Path]:
     if kind == "pysaml2":
-        return [sys.executable, "-W", "ignore", "-m", "tests.outside.identity_providers.pysaml2_idp", installed(XMLSEC)]
+        return [sys.executable, "-W", "ignore", "-m", "tests.outside.identity_providers.pysaml2_idp", install(XMLSEC)]
     npm.install(HERE)
     return [shutil.which("node") or "node", "--no-deprecation", HERE / f"{kind}.mjs"]

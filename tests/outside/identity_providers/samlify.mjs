@@ -20,7 +20,9 @@ function provider(idp, settings = {}) {
     entityID: idp.entityId,
     privateKey: idp.key,
     signingCert: idp.certificate,
-    isAssertionEncrypted: false,
+    isAssertionEncrypted: Boolean(settings.encrypt_for),
+    dataEncryptionAlgorithm: "http://www.w3.org/2009/xmlenc11#aes256-gcm",
+    keyEncryptionAlgorithm: "http://www.w3.org/2001/04/xmlenc#rsa-oaep-mgf1p",
     wantAuthnRequestsSigned: false,
     requestSignatureAlgorithm: "http://www.w3.org/2001/04/xmldsig-more#rsa-sha256",
     nameIDFormat: settings.name_id_format ? [settings.name_id_format] : [],
@@ -77,12 +79,15 @@ async function answer({ request, relayState, settings, idp }) {
     entityID: audience,
     wantAssertionsSigned: settings.sign_assertion,
     wantMessageSigned: settings.sign_response,
+    ...(settings.encrypt_for && { encryptCert: settings.encrypt_for }),
     assertionConsumerService: [{ Binding: POST, Location: acs }],
   });
   const asked = await us.parseLoginRequest(service, "redirect", { query: { SAMLRequest: request } });
   const inResponseTo = asked.extract.request.id;
   const made = await us.createLoginResponse(service, asked, "post", {}, {
     relayState,
+    // As the standard has it; by default it signs the response before it encrypts.
+    encryptThenSign: Boolean(settings.encrypt_for),
     customTagReplacement: (template) => ({
       context: filled(template, { idp, settings, acs, audience, inResponseTo }),
     }),

@@ -41,6 +41,12 @@ async function answer({ request, relayState, settings, idp }) {
     lifetimeInSeconds: settings.lifetime_seconds,
     signResponse: settings.sign_response,
     signAssertion: settings.sign_assertion,
+    ...(settings.encrypt_for && {
+      encryptionCert: settings.encrypt_for,
+      encryptionPublicKey: settings.encrypt_key,
+      encryptionAlgorithm: "http://www.w3.org/2009/xmlenc11#aes256-gcm",
+      keyEncryptionAlgorithm: "http://www.w3.org/2001/04/xmlenc#rsa-oaep-mgf1p",
+    }),
     sessionIndex: "session-1",
     authnContextClassRef: "urn:oasis:names:tc:SAML:2.0:ac:classes:PasswordProtectedTransport",
   });

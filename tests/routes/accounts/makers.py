@@ -19,19 +19,19 @@ OTHER_SPELLING = {
 }
 
 
-def opened(client: Client, *agents: Agent, **fields: Any) -> dict[str, Any]:
+def open_account(client: Client, *agents: Agent, **fields: Any) -> dict[str, Any]:
     """A new account with the wallets of these agents."""
     wallets = {"wallet_ids": [agent.id for agent in agents]} if agents else {}
     made: dict[str, Any] = client.ok("POST", "/accounts", {**wallets, **fields})
     return made
 
 
-def said(answer: httpx.Response) -> tuple[int, str]:
+def status_and_code(answer: httpx.Response) -> tuple[int, str]:
     """Status and code."""
     return answer.status_code, answer.json()["data"]["code"]
 
 
-def told(client: Client, resource: str) -> list[tuple[str, dict[str, Any]]]:
+def audit_of(client: Client, resource: str) -> list[tuple[str, dict[str, Any]]]:
     """Read the audit trail of one resource: actions with their metadata, oldest first."""
     rows = client.ok("GET", f"/audit/events?resourceId={resource}")["data"]
     return [(row["action"], row["metadata"]) for row in reversed(rows)]

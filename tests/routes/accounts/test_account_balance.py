@@ -7,12 +7,12 @@ import pytest
 
 from ops import places
 from tests.fixtures.callers import ADDRESS, AsyncClient, Tenant, new_tenant
-from tests.fixtures.deployments import database_apart, deployed
+from tests.fixtures.deployments import database_apart, deploy
 from tests.fixtures.server import EVM_CHAIN, SOLANA_CHAIN, Service
 from tests.outside.bad_node import BadNode, running_bad_node
 from tests.outside.evm_node import EvmNode
 from tests.outside.solana_node import SolanaNode
-from tests.routes.accounts.makers import opened, said
+from tests.routes.accounts.makers import open_account, status_and_code
 
 
 def test_a_treasury_over_both_families_is_added_up(tenant: Tenant, evm_node: EvmNode, solana_node: SolanaNode) -> None:
@@ -24,7 +24,7 @@ def test_a_treasury_over_both_families_is_added_up(tenant: Tenant, evm_node: Evm
     mint = solana_node.create_mint()
     solana_node.mint_to(mint, first.solana_address, 1_500_000)
     solana_node.mint_to(mint, second.solana_address, 1)
-    opened(tenant, first, second, id="treasury")
+    open_account(tenant, first, second, id="treasury")
 
     found = tenant.ok("GET", f"/accounts/treasury/balance?tokens={usdx}")
 
@@ -56,7 +56,7 @@ def test_a_treasury_over_both_families_is_added_up(tenant: Tenant, evm_node: Evm
 
 def test_one_chain_may_be_asked(tenant: Tenant, evm_node: EvmNode) -> None:
     agent = tenant.agent()
-    opened(tenant, agent, id="mine")
+    open_account(tenant, agent, id="mine")
 
     found = tenant.ok("GET", f"/accounts/mine/balance?chainId={EVM_CHAIN}&tokens={ADDRESS}")
 
@@ -78,13 +78,13 @@ def test_one_chain_may_be_asked(tenant: Tenant, evm_node: EvmNode) -> None:
     ids=["26 tokens", "address", "unknown chain", "no number"],
 )
 def test_a_bad_question_is_400(tenant: Tenant, query: str, code: str) -> None:
-    opened(tenant, id="mine")
+    open_account(tenant, id="mine")
 
-    assert said(tenant.get(f"/accounts/mine/balance?{query}")) == (400, code)
+    assert status_and_code(tenant.get(f"/accounts/mine/balance?{query}")) == (400, code)
 
 
 def test_an_account_without_wallets_holds_nothing(tenant: Tenant) -> None:
-    opened(tenant, id="mine")
+    open_account(tenant, id="mine")
 
     found = tenant.ok("GET", "/accounts/mine/balance")
 
@@ -94,7 +94,7 @@ def test_an_account_without_wallets_holds_nothing(tenant: Tenant) -> None:
 
 def test_a_deleted_agents_wallet_has_a_note(tenant: Tenant) -> None:
     gone, there = tenant.agent(), tenant.agent()
-    opened(tenant, gone, there, id="mine")
+    open_account(tenant, gone, there, id="mine")
     tenant.ok("DELETE", f"/agents/{gone.id}")
 
     found = tenant.ok("GET", f"/accounts/mine/balance?chainId={EVM_CHAIN}")["balances"]
@@ -128,7 +128,7 @@ def two_chains(
         "SERVICE_RPC_URL_1": f"http://{bad_node.address}",
         "SERVICE_RPC_URL_10": f"http://{silent_node.address}",
     }
-    with deployed(database_apart(postgres_home, f"{worker_id}_two_chains"), **nodes) as service:
+    with deploy(database_apart(postgres_home, f"{worker_id}_two_chains"), **nodes) as service:
         yield service
 
 
@@ -154,7 +154,7 @@ def test_one_bad_node_costs_a_note_and_no_answer(
         with new_tenant(two_chains) as tenant:
             agents = [tenant.agent() for _ in range(5)]
             evm_node.fund(agents[4].evm_address, 5)
-            opened(tenant, *agents, id="mine")
+            open_account(tenant, *agents, id="mine")
 
             found = tenant.ok("GET", "/accounts/mine/balance")
 
@@ -173,7 +173,7 @@ def test_one_bad_node_costs_a_note_and_no_answer(
 async def test_a_tenant_asks_for_one_balance_at_a_time(two_chains: Service, silent_node: BadNode) -> None:
     with new_tenant(two_chains) as tenant, new_tenant(two_chains) as other:
         for one in (tenant, other):
-            opened(one, one.agent(), id="mine")
+            open_account(one, one.agent(), id="mine")
         silent_node.silent.clear()
         try:
             async with AsyncClient(base_url=two_chains.url, timeout=60) as http:
@@ -184,5 +184,5 @@ async def test_a_tenant_asks_for_one_balance_at_a_time(two_chains: Service, sile
 
     # One has its turn, eight wait for it, and another tenant for none of them.
     assert sorted(answer.status_code for answer in answers) == [200] * 9 + [429] * 3
-    assert {said(answer) for answer in answers if answer.status_code == 429} == {(429, "balance_already")}
+    assert {status_and_code(answer) for answer in answers if answer.status_code == 429} == {(429, "balance_already")}
     assert theirs.status_code == 200

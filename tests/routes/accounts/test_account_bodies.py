@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.fixtures.callers import Tenant
-from tests.routes.accounts.makers import opened, said
+from tests.routes.accounts.makers import open_account, status_and_code
 
 UUID = "7f1d1a6e-0000-4000-8000-000000000000"
 
@@ -48,20 +48,20 @@ UUID = "7f1d1a6e-0000-4000-8000-000000000000"
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_a_body_that_cannot_be_meant_is_400(tenant: Tenant, body: dict[str, Any], code: str) -> None:
-    assert said(tenant.post("/accounts", json=body)) == (400, code)
+    assert status_and_code(tenant.post("/accounts", json=body)) == (400, code)
     assert tenant.ok("GET", "/accounts")["total"] == 0
 
 
 def test_both_spellings_of_the_same_are_taken(tenant: Tenant) -> None:
-    assert opened(tenant, displayName="a", display_name="a")["displayName"] == "a"
+    assert open_account(tenant, displayName="a", display_name="a")["displayName"] == "a"
 
 
 def test_metadata_has_16_kib_and_comes_back_as_it_was(tenant: Tenant) -> None:
     largest = {"x": "a" * (16 * 1024 - 8)}
     odd = {"z": 1, "a": [None, True, 1.5, 2**53], "nul": "\x00", "": {"deep": {}}}
 
-    assert opened(tenant, metadata=largest)["metadata"] == largest
-    made = opened(tenant, metadata=odd)
+    assert open_account(tenant, metadata=largest)["metadata"] == largest
+    made = open_account(tenant, metadata=odd)
     assert tenant.ok("GET", f"/accounts/{made['id']}")["metadata"] == odd
 
 
@@ -92,9 +92,9 @@ def test_deep_metadata_is_refused_at_once(tenant: Tenant) -> None:
 
 
 def test_a_taken_id_is_409(tenant: Tenant) -> None:
-    opened(tenant, id="mine")
+    open_account(tenant, id="mine")
 
-    assert said(tenant.post("/accounts", json={"id": "mine"})) == (409, "account_taken")
+    assert status_and_code(tenant.post("/accounts", json={"id": "mine"})) == (409, "account_taken")
 
 
 @pytest.mark.parametrize("name", ["a" * 65, "%2e%2e", "a%2Fb", "a%0a"])
@@ -105,12 +105,12 @@ def test_an_id_in_the_path_is_held_to_its_shape(tenant: Tenant, name: str) -> No
 def test_five_wallets_and_no_sixth(tenant: Tenant) -> None:
     agents = [tenant.agent() for _ in range(6)]
 
-    assert len(opened(tenant, *agents[:5], id="mine")["wallets"]) == 10
-    assert said(tenant.post("/accounts", json={"wallet_ids": [one.id for one in agents]})) == (
+    assert len(open_account(tenant, *agents[:5], id="mine")["wallets"]) == 10
+    assert status_and_code(tenant.post("/accounts", json={"wallet_ids": [one.id for one in agents]})) == (
         400,
         "too_many_wallets",
     )
-    assert said(tenant.patch("/accounts/mine", json={"wallet_ids": [one.id for one in agents]})) == (
+    assert status_and_code(tenant.patch("/accounts/mine", json={"wallet_ids": [one.id for one in agents]})) == (
         400,
         "too_many_wallets",
     )
@@ -125,6 +125,6 @@ def test_a_wallet_belongs_to_an_account_once(tenant: Tenant) -> None:
         {"wallet_ids": [agent.id], "wallets_configuration": [evm]},
         {"wallets_configuration": [evm, evm]},
     ):
-        assert said(tenant.post("/accounts", json=body)) == (400, "wallet_twice")
+        assert status_and_code(tenant.post("/accounts", json=body)) == (400, "wallet_twice")
     families = [evm, {**evm, "chain_type": "solana"}]
     assert len(tenant.ok("POST", "/accounts", {"wallets_configuration": families})["wallets"]) == 2

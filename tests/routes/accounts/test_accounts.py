@@ -10,14 +10,14 @@ from tests.fixtures.callers import Agent, Tenant, rule
 from tests.fixtures.people import Person, member, sign_in
 from tests.fixtures.server import Service
 from tests.fixtures.signers import new_quorum, new_signer
-from tests.routes.accounts.makers import OTHER_SPELLING, opened, said, told
+from tests.routes.accounts.makers import OTHER_SPELLING, audit_of, open_account, status_and_code
 
 EVM = {"sign_transaction", "sign_message", "sign_typed_data", "send_calls", "transfer"}
 SOLANA = {"sign_transaction", "sign_message", "solana_transaction"}
 
 
 def test_an_account_shows_its_wallets_in_full(tenant: Tenant, agent: Agent) -> None:
-    made = opened(tenant, agent, id="treasury", displayName="Treasury", metadata={"team": "ops"})
+    made = open_account(tenant, agent, id="treasury", displayName="Treasury", metadata={"team": "ops"})
 
     evm, solana = made["wallets"]
     assert (made["id"], made["tenantId"], made["displayName"]) == ("treasury", tenant.id, "Treasury")
@@ -55,7 +55,7 @@ def test_an_account_shows_its_wallets_in_full(tenant: Tenant, agent: Agent) -> N
 
 
 def test_every_field_has_both_spellings(tenant: Tenant, agent: Agent) -> None:
-    made = opened(tenant, agent, display_name="Treasury", owner_user_ids=[str(uuid.uuid4())])
+    made = open_account(tenant, agent, display_name="Treasury", owner_user_ids=[str(uuid.uuid4())])
 
     assert {name: made[other] for name, other in OTHER_SPELLING.items()} == {
         name: made[name] for name in OTHER_SPELLING
@@ -69,41 +69,41 @@ def test_both_mounts_are_one(tenant: Tenant, agent: Agent) -> None:
     assert tenant.ok("GET", "/accounts") == tenant.ok("GET", "/v1/accounts")
     assert tenant.ok("PATCH", "/v1/accounts/one", {"display_name": "One"})["displayName"] == "One"
     assert tenant.ok("DELETE", "/accounts/one") == {"id": "one", "deleted": True}
-    assert said(tenant.get("/v1/accounts/one")) == (404, "account_absent")
+    assert status_and_code(tenant.get("/v1/accounts/one")) == (404, "account_absent")
 
 
 def test_a_list_is_paged_newest_first(tenant: Tenant) -> None:
-    names = [opened(tenant)["id"] for _ in range(4)]
+    names = [open_account(tenant)["id"] for _ in range(4)]
 
     page = tenant.ok("GET", "/accounts?limit=2&offset=1")
 
     assert [one["id"] for one in page["accounts"]] == names[2:0:-1]
     assert (page["total"], page["limit"], page["offset"]) == (4, 2, 1)
-    assert said(tenant.get("/accounts?limit=101")) == (400, "bad_query")
+    assert status_and_code(tenant.get("/accounts?limit=101")) == (400, "bad_query")
 
 
 def test_signers_and_quorums_say_how_a_wallet_is_signed_for(service: Service, tenant: Tenant, agent: Agent) -> None:
-    def shown() -> tuple[Any, ...]:
+    def show() -> tuple[Any, ...]:
         wallet = tenant.ok("GET", "/accounts/mine")["wallets"][0]
         details = wallet["capabilityMetadata"]["signing"]
         return details["mode"], *wallet["signing"].values()
 
-    opened(tenant, agent, id="mine")
+    open_account(tenant, agent, id="mine")
     with closing(member(service, tenant, "owner", mfa=True)) as owner:
-        assert shown() == ("server", 0, 0, 0, 0)
+        assert show() == ("server", 0, 0, 0, 0)
         delegated = new_signer(owner, agent, signerType="delegated")["id"]
-        assert shown() == ("delegated", 1, 1, 0, 0)
+        assert show() == ("delegated", 1, 1, 0, 0)
         quorum = new_quorum(owner, agent, [delegated], threshold=1)["id"]
-        assert shown() == ("quorum", 1, 1, 1, 1)
+        assert show() == ("quorum", 1, 1, 1, 1)
         owner.ok("PATCH", f"/agents/{agent.id}/key-quorums/{quorum}", {"status": "paused"})
-        assert shown() == ("delegated", 1, 1, 1, 0)
+        assert show() == ("delegated", 1, 1, 1, 0)
         owner.ok("DELETE", f"/agents/{agent.id}/key-quorums/{quorum}")
         owner.ok("DELETE", f"/agents/{agent.id}/signers/{delegated}")
-        assert shown() == ("server", 0, 0, 0, 0)
+        assert show() == ("server", 0, 0, 0, 0)
 
 
 def test_a_frozen_wallet_can_do_nothing(tenant: Tenant, agent: Agent) -> None:
-    opened(tenant, agent, id="mine")
+    open_account(tenant, agent, id="mine")
     tenant.ok("POST", f"/agents/{agent.id}/freeze", {})
 
     found = tenant.ok("GET", "/accounts/mine")
@@ -113,14 +113,14 @@ def test_a_frozen_wallet_can_do_nothing(tenant: Tenant, agent: Agent) -> None:
 
 
 def test_a_frozen_tenants_wallets_can_do_nothing(tenant: Tenant, agent: Agent) -> None:
-    opened(tenant, agent, id="mine")
+    open_account(tenant, agent, id="mine")
     tenant.ok("POST", f"/tenants/{tenant.id}/freeze", {})
 
     assert tenant.ok("GET", "/accounts/mine")["capabilities"] == []
 
 
 def test_a_deleted_agent_stays_listed_without_an_address(tenant: Tenant, agent: Agent) -> None:
-    opened(tenant, agent, id="mine")
+    open_account(tenant, agent, id="mine")
     tenant.ok("DELETE", f"/agents/{agent.id}")
 
     found = tenant.ok("GET", "/accounts/mine")
@@ -132,7 +132,7 @@ def test_a_deleted_agent_stays_listed_without_an_address(tenant: Tenant, agent: 
 
 
 def test_an_agent_made_again_under_the_id_is_another_one(tenant: Tenant, agent: Agent) -> None:
-    opened(tenant, agent, id="mine")
+    open_account(tenant, agent, id="mine")
     tenant.ok("DELETE", f"/agents/{agent.id}")
     again = tenant.agent(agent_id=agent.id)
 
@@ -162,7 +162,7 @@ def test_wallets_are_made_as_configured_and_found_again(tenant: Tenant) -> None:
 
 
 def test_a_refused_account_makes_no_agents(tenant: Tenant) -> None:
-    opened(tenant, id="taken")
+    open_account(tenant, id="taken")
     for body, code in (
         ({"id": "taken"}, "account_taken"),
         ({"id": "other", "wallet_ids": ["nobody"]}, "unknown_wallet"),
@@ -199,16 +199,16 @@ def test_the_same_request_under_a_key_is_one_account(tenant: Tenant) -> None:
     assert tenant.ok("GET", "/accounts")["total"] == 1
     changed = {**body, "displayName": "Two"}
     other = tenant.post("/accounts", json=changed, headers={"Idempotency-Key": "open one account"})
-    assert said(other) == (409, "idempotency_mismatch")
+    assert status_and_code(other) == (409, "idempotency_mismatch")
 
 
 def test_every_change_is_in_the_audit_trail(service: Service, tenant: Tenant, agent: Agent) -> None:
     with closing(member(service, tenant, "admin", mfa=True)) as admin:
-        opened(admin, agent, id="mine")
+        open_account(admin, agent, id="mine")
         admin.ok("PATCH", "/accounts/mine", {"display_name": "Mine", "wallet_ids": []})
         admin.ok("DELETE", "/accounts/mine")
 
-        assert told(admin, "mine") == [
+        assert audit_of(admin, "mine") == [
             ("account.created", {"walletIds": [agent.id]}),
             ("account.changed", {"fields": ["display_name", "wallet_ids"], "walletIds": []}),
             ("account.deleted", {"walletIds": []}),
@@ -230,7 +230,7 @@ def test_a_persons_wallets_belong_to_accounts_of_their_own_tenant(service: Servi
         assert made["capabilityMetadata"]["custodyTypes"] == ["user_embedded"]
         for client, field in ((person, "wallet_ids"), (tenant, "user_wallet_ids"), (tenant, "wallet_ids")):
             answer = client.post("/accounts", json={field: [wallet["agentId"]]})
-            assert said(answer) == (400, "unknown_wallet")
+            assert status_and_code(answer) == (400, "unknown_wallet")
 
 
 @pytest.fixture
@@ -244,7 +244,7 @@ def test_assignments_are_told_and_kept_when_metadata_changes(tenant: Tenant, own
     signer = new_signer(owner, agent)["id"]
     assigned = {"ownerUserIds": [owner.id], "additionalSignerIds": [signer], "signerPolicyIds": ["hourly"]}
 
-    made = opened(tenant, agent, id="mine", metadata={"a": 1}, **assigned)
+    made = open_account(tenant, agent, id="mine", metadata={"a": 1}, **assigned)
     changed = tenant.ok("PATCH", "/accounts/mine", {"metadata": {"b": 2}})
 
     assert made["metadata"] == {"a": 1, "authorization": assigned}
@@ -257,9 +257,9 @@ def test_assignments_are_told_and_kept_when_metadata_changes(tenant: Tenant, own
 def test_new_wallets_must_have_those_who_are_assigned(tenant: Tenant, owner: Person) -> None:
     first, second = tenant.agent(), tenant.agent()
     signer = new_signer(owner, first)["id"]
-    opened(tenant, first, id="mine", additional_signer_ids=[signer])
+    open_account(tenant, first, id="mine", additional_signer_ids=[signer])
 
-    assert said(tenant.patch("/accounts/mine", json={"wallet_ids": [second.id]})) == (400, "bad_assignment")
+    assert status_and_code(tenant.patch("/accounts/mine", json={"wallet_ids": [second.id]})) == (400, "bad_assignment")
     both = {"wallet_ids": [second.id], "additional_signer_ids": []}
     assert tenant.ok("PATCH", "/accounts/mine", both)["walletIds"] == [second.id]
 
@@ -270,12 +270,12 @@ def test_a_revoked_signer_is_assigned_to_nothing(tenant: Tenant, owner: Person, 
 
     answer = tenant.post("/accounts", json={"wallet_ids": [agent.id], "additional_signer_ids": [signer]})
 
-    assert said(answer) == (400, "bad_assignment")
+    assert status_and_code(answer) == (400, "bad_assignment")
 
 
 def test_an_assignment_grants_nothing(service: Service, tenant: Tenant, agent: Agent) -> None:
     with closing(member(service, tenant, "viewer", mfa=True)) as viewer:
-        opened(tenant, agent, id="mine", owner_user_ids=[viewer.id])
+        open_account(tenant, agent, id="mine", owner_user_ids=[viewer.id])
 
         assert viewer.get("/accounts/mine").status_code == 200
         assert viewer.patch("/accounts/mine", json={"display_name": "Mine"}).status_code == 403
@@ -283,7 +283,7 @@ def test_an_assignment_grants_nothing(service: Service, tenant: Tenant, agent: A
 
 
 def test_another_tenants_account_does_not_exist(tenant: Tenant, other_tenant: Tenant, agent: Agent) -> None:
-    opened(tenant, agent, id="shared-name")
+    open_account(tenant, agent, id="shared-name")
 
     for method, path in (
         ("GET", ""),
@@ -295,15 +295,15 @@ def test_another_tenants_account_does_not_exist(tenant: Tenant, other_tenant: Te
     ):
         body = {} if method in ("PATCH", "POST") else None
         answer = other_tenant.request(method, f"/accounts/shared-name{path}", json=body)
-        assert said(answer) == (404, "account_absent")
-    assert said(other_tenant.post("/accounts", json={"wallet_ids": [agent.id]})) == (400, "unknown_wallet")
+        assert status_and_code(answer) == (404, "account_absent")
+    assert status_and_code(other_tenant.post("/accounts", json={"wallet_ids": [agent.id]})) == (400, "unknown_wallet")
     # The id is taken in one tenant alone.
-    assert opened(other_tenant, id="shared-name")["walletIds"] == []
+    assert open_account(other_tenant, id="shared-name")["walletIds"] == []
     assert tenant.ok("GET", "/accounts/shared-name")["walletIds"] == [agent.id]
 
 
 def test_no_cache_keeps_an_answer(tenant: Tenant, agent: Agent) -> None:
-    opened(tenant, agent, id="mine")
+    open_account(tenant, agent, id="mine")
 
     for path in ("/accounts", "/accounts/mine", "/accounts/mine/balance", "/accounts/mine/aggregations"):
         assert tenant.get(path).headers["cache-control"] == "no-store"

@@ -7,12 +7,12 @@ import pytest
 from tests.fixtures.callers import Tenant
 from tests.fixtures.people import member
 from tests.fixtures.server import Service
-from tests.routes.accounts.makers import opened, said, told
+from tests.routes.accounts.makers import audit_of, open_account, status_and_code
 
 
 def test_a_snapshot_stays_until_it_is_taken_again(tenant: Tenant) -> None:
     first, second = tenant.agent(), tenant.agent()
-    opened(tenant, first, id="mine")
+    open_account(tenant, first, id="mine")
     made = tenant.ok("POST", "/accounts/mine/aggregations", {"id": "q1", "displayName": "Q1", "metadata": {"a": 1}})
     configured = [{"chain_type": "solana", "wallet_id": second.id}]
     tenant.ok("PATCH", "/accounts/mine", {"wallets_configuration": configured})
@@ -30,7 +30,7 @@ def test_a_snapshot_stays_until_it_is_taken_again(tenant: Tenant) -> None:
 
 def test_without_refresh_only_what_is_sent_changes(tenant: Tenant) -> None:
     agent = tenant.agent()
-    opened(tenant, agent, id="mine")
+    open_account(tenant, agent, id="mine")
     tenant.ok("POST", "/accounts/mine/aggregations", {"id": "q1"})
     tenant.ok("PATCH", "/accounts/mine", {"wallet_ids": []})
 
@@ -40,29 +40,29 @@ def test_without_refresh_only_what_is_sent_changes(tenant: Tenant) -> None:
 
 
 def test_a_deleted_account_takes_its_aggregations_along(tenant: Tenant) -> None:
-    opened(tenant, id="mine")
-    opened(tenant, id="other")
+    open_account(tenant, id="mine")
+    open_account(tenant, id="other")
     for account, name in (("mine", "q1"), ("mine", "q2"), ("other", "q3")):
         tenant.ok("POST", f"/accounts/{account}/aggregations", {"id": name})
     assert tenant.ok("DELETE", "/accounts/mine/aggregations/q2") == {"id": "q2", "deleted": True}
     tenant.ok("DELETE", "/accounts/mine")
 
     for name in ("q1", "q2"):
-        assert said(tenant.get(f"/accounts/mine/aggregations/{name}")) == (404, "aggregation_absent")
+        assert status_and_code(tenant.get(f"/accounts/mine/aggregations/{name}")) == (404, "aggregation_absent")
     assert tenant.ok("GET", "/accounts/other/aggregations")["total"] == 1
 
 
 def test_an_aggregation_of_another_account_does_not_exist(tenant: Tenant) -> None:
-    opened(tenant, id="mine")
-    opened(tenant, id="other")
+    open_account(tenant, id="mine")
+    open_account(tenant, id="other")
     tenant.ok("POST", "/accounts/mine/aggregations", {"id": "q1"})
 
     for method in ("GET", "PATCH", "DELETE"):
         answer = tenant.request(
             method, "/accounts/other/aggregations/q1", json={"refresh": True} if method == "PATCH" else None
         )
-        assert said(answer) == (404, "aggregation_absent")
-    assert said(tenant.post("/accounts/other/aggregations", json={"id": "q1"})) == (409, "aggregation_taken")
+        assert status_and_code(answer) == (404, "aggregation_absent")
+    assert status_and_code(tenant.post("/accounts/other/aggregations", json={"id": "q1"})) == (409, "aggregation_taken")
 
 
 @pytest.mark.parametrize(
@@ -77,13 +77,13 @@ def test_an_aggregation_of_another_account_does_not_exist(tenant: Tenant) -> Non
     ids=["id", "reserved", "large", "spellings", "wallets"],
 )
 def test_a_bad_body_is_400(tenant: Tenant, body: dict[str, object], code: str) -> None:
-    opened(tenant, id="mine")
+    open_account(tenant, id="mine")
 
-    assert said(tenant.post("/accounts/mine/aggregations", json=body)) == (400, code)
+    assert status_and_code(tenant.post("/accounts/mine/aggregations", json=body)) == (400, code)
 
 
 def test_pages_and_keys_and_the_audit_trail(service: Service, tenant: Tenant) -> None:
-    opened(tenant, id="mine")
+    open_account(tenant, id="mine")
     names = []
     for number in range(5):
         headers = {"Idempotency-Key": f"aggregation {number}"}
@@ -97,7 +97,7 @@ def test_pages_and_keys_and_the_audit_trail(service: Service, tenant: Tenant) ->
     tenant.ok("PATCH", f"/accounts/mine/aggregations/{names[0]}", {"refresh": True})
     tenant.ok("DELETE", f"/accounts/mine/aggregations/{names[0]}")
     with closing(member(service, tenant, "owner", mfa=True)) as owner:
-        assert [action for action, _ in told(owner, names[0])] == [
+        assert [action for action, _ in audit_of(owner, names[0])] == [
             "aggregation.created",
             "aggregation.changed",
             "aggregation.deleted",

@@ -12,8 +12,8 @@ from tests.fixtures.eventually import soon
 from tests.fixtures.people import member
 from tests.fixtures.postgres import Database
 from tests.fixtures.server import Service
-from tests.fixtures.signer_socket import greeted
-from tests.routes.tenants.makers import held
+from tests.fixtures.signer_socket import greet
+from tests.routes.tenants.makers import holding
 
 
 def test_an_agent_is_created_with_two_wallets(tenant: Tenant) -> None:
@@ -190,7 +190,7 @@ def test_of_people_only_an_admin_gives_policies_to_new_agents(
     with closing(member(service, tenant, role, mfa=True)) as somebody:
         given = somebody.post("/agents/batch", json={"agents": named, "applyPolicies": policies})
         without = somebody.post("/agents/batch", json={"agents": [{"id": "none", "name": "x"}], "applyPolicies": []})
-        with greeted(service) as wire:
+        with greet(service) as wire:
             body = {"agents": [{"id": "late", "name": "x", "platform_id": None}], "policies": policies}
             outcome = wire.ask("CreateAgents", body, {"kind": "session", "value": somebody.session["token"]})
 
@@ -290,7 +290,7 @@ async def test_reads_under_way_together_each_get_their_own_answer(
     )
 
     async with (
-        held(database, "LOCK TABLE wallets IN ACCESS EXCLUSIVE MODE") as meanwhile,
+        holding(database, "LOCK TABLE wallets IN ACCESS EXCLUSIVE MODE") as meanwhile,
         AsyncClient(base_url=tenant.base_url, timeout=30) as client,
     ):
         answers = [

@@ -8,7 +8,7 @@ import pytest
 
 from tests.fixtures.callers import ADDRESS, OTHER_ADDRESS, Agent, Client, Tenant, rule
 from tests.outside.evm_node import EvmNode
-from tests.routes.orders import message, note, permit, solana_payment
+from tests.routes.orders import CHAIN, SELLER, TOKEN_CONTRACT, message, note, payment_demand, permit, solana_payment
 
 
 def backtest(client: Client, agent: Agent, *policies: Any, days: int = 7) -> Any:
@@ -19,7 +19,7 @@ def changes(found: Any) -> dict[str, tuple[str, str]]:
     return {one["txId"]: (one["was"], one["now"]) for one in found["changed"]}
 
 
-def asked(agent: Agent, *values: int, **fields: Any) -> list[str]:
+def ask(agent: Agent, *values: int, **fields: Any) -> list[str]:
     return [agent.sign(value=value, **fields).json()["data"]["txId"] for value in values]
 
 
@@ -31,8 +31,8 @@ def test_the_rules_in_force_change_nothing(tenant: Tenant) -> None:
         rule("auto-approve-threshold", threshold="300"),
     )
     agent = tenant.agent(*rules)
-    asked(agent, 300, 501, 200, 301, 300, 100, 100, 100)
-    asked(agent, 7, data="0xdeadbeef")
+    ask(agent, 300, 501, 200, 301, 300, 100, 100, 100)
+    ask(agent, 7, data="0xdeadbeef")
     for route, order in (
         ("sign-typed-data", note()),
         ("sign-typed-data", permit(agent.evm_address, 5)),
@@ -41,7 +41,7 @@ def test_the_rules_in_force_change_nothing(tenant: Tenant) -> None:
         ("sign-message", message("hello", "solana")),
     ):
         agent.post(f"/vault/{agent.id}/{route}", json=order)
-    late = asked(agent, *[1] * 6)
+    late = ask(agent, *[1] * 6)
     statuses = {one["status"] for one in agent.ok("GET", f"/vault/{agent.id}/history")}
     assert statuses == {"signed", "rejected", "pending_approval"}
 
@@ -52,7 +52,7 @@ def test_the_rules_in_force_change_nothing(tenant: Tenant) -> None:
 
 def test_changed_decisions_are_listed_newest_first(tenant: Tenant) -> None:
     agent = tenant.agent(rule("spending-limit", maxPerTransaction="100"))
-    small, large, elsewhere = asked(agent, 10, 101) + asked(agent, 10, to=OTHER_ADDRESS)
+    small, large, elsewhere = ask(agent, 10, 101) + ask(agent, 10, to=OTHER_ADDRESS)
 
     found = backtest(tenant, agent, rule("approved-addresses", addresses=[ADDRESS]))
 
@@ -67,7 +67,7 @@ def test_changed_decisions_are_listed_newest_first(tenant: Tenant) -> None:
 
 def test_spend_is_rebuilt_as_it_would_have_been(tenant: Tenant) -> None:
     agent = tenant.agent(rule("spending-limit", maxPerDay="100"))
-    first, second, third = asked(agent, 60, 60, 40)
+    first, second, third = ask(agent, 60, 60, 40)
 
     # What was refused for lack of budget fits the larger one, and what follows it no longer does.
     found = changes(backtest(tenant, agent, rule("spending-limit", maxPerDay="120")))
@@ -79,7 +79,7 @@ def test_spend_is_rebuilt_as_it_would_have_been(tenant: Tenant) -> None:
 
 def test_rate_is_rebuilt_as_it_would_have_been(tenant: Tenant) -> None:
     agent = tenant.agent()
-    one, two, three = asked(agent, 1, 2, 3)
+    one, two, three = ask(agent, 1, 2, 3)
 
     assert changes(backtest(tenant, agent, rule("rate-limit", maxTxPerHour=1))) == dict.fromkeys(
         (two, three), ("sign", "refuse")
@@ -95,7 +95,7 @@ def test_a_backtest_assumes_the_same_decisions_by_people(tenant: Tenant) -> None
     approved, denied = (agent.sign(value=value).json()["data"] for value in (60, 61))
     tenant.ok("POST", f"/approvals/{approved['approvalId']}/approve", {})
     tenant.ok("POST", f"/approvals/{denied['approvalId']}/deny", {})
-    (later,) = asked(agent, 5)
+    (later,) = ask(agent, 5)
     queueing = rule("auto-approve-threshold", threshold="10")
 
     # 60 approved and 5 make 65; the 61 that nobody approved count nothing.
@@ -110,7 +110,7 @@ def test_a_backtest_assumes_the_same_decisions_by_people(tenant: Tenant) -> None
 
 def test_a_slot_that_was_taken_over_counts_once(agent: Agent, tenant: Tenant, evm_node: EvmNode) -> None:
     evm_node.fund(agent.evm_address)
-    asked(agent, 60)
+    ask(agent, 60)
     assert agent.sign(value=70, broadcast=True).status_code == 200
 
     assert changes(backtest(tenant, agent, rule("spending-limit", maxPerDay="70"))) == {}
@@ -121,7 +121,7 @@ async def test_only_the_days_asked_for_are_examined_but_what_was_signed_before_c
     tenant: Tenant, owner: asyncpg.Connection
 ) -> None:
     agent = tenant.agent()
-    old, new = asked(agent, 60, 50)
+    old, new = ask(agent, 60, 50)
     moved = "UPDATE transactions SET created_at = created_at - $2::interval, signed_at = signed_at - $2::interval"
     ago = timedelta(hours=30)
     await owner.execute(f"{moved} WHERE id = $1", old, ago)
@@ -144,6 +144,17 @@ async def test_only_the_days_asked_for_are_examined_but_what_was_signed_before_c
     # 30 hours ago is not within a day.
     assert changes(backtest(tenant, agent, rule("spending-limit", maxPerDay="100"), days=2)) == {}
     assert backtest(tenant, agent, weekly, days=2)["examined"] == 2
+
+
+def test_payments_that_servers_demand_are_judged_as_what_they_move(tenant: Tenant) -> None:
+    sellers = rule("approved-addresses", addresses=[SELLER])
+    agent = tenant.agent(sellers)
+    paid = agent.ok("POST", f"/vault/{agent.id}/x402", {"demand": payment_demand()})["txId"]
+    limits = [rule("spending-limit", maxPerDay=most, asset=f"evm:{CHAIN}:{TOKEN_CONTRACT}") for most in ("59", "60")]
+
+    assert changes(backtest(tenant, agent, sellers, limits[0])) == {paid: ("sign", "refuse")}
+    assert backtest(tenant, agent, sellers, limits[1]) == {"examined": 1, "changed": [], "truncated": False}
+    assert changes(backtest(tenant, agent, limits[1])) == {paid: ("sign", "queue")}
 
 
 @pytest.mark.parametrize("days", [0, 91, -1, 1.5, "7", None], ids=repr)
@@ -173,9 +184,9 @@ def test_a_whole_number_may_be_written_with_a_fraction_of_zero(tenant: Tenant) -
     agent = tenant.agent()
     headers = {"Content-Type": "application/json"}
 
-    def tried(days: str) -> int:
+    def status_for(days: str) -> int:
         body = f'{{"policies": [], "days": {days}}}'
         return tenant.post(f"/agents/{agent.id}/policies/backtest", content=body, headers=headers).status_code
 
     # To JSON Schema, and so to generated clients, each of these is or is not an integer.
-    assert [tried(days) for days in ("1", "1.0", "1e0", "1.5", "1e300", '"1"')] == [200, 200, 200, 400, 400, 400]
+    assert [status_for(days) for days in ("1", "1.0", "1e0", "1.5", "1e300", '"1"')] == [200, 200, 200, 400, 400, 400]

@@ -1,4 +1,4 @@
-"""Funds of an agent: exact, best effort, and unharmed by what a contract says. Decision 0032."""
+"""Funds of an agent: exact, best effort, and unharmed by what a contract says. docs/wallets.md."""
 
 from collections.abc import AsyncIterator, Iterator
 from decimal import Decimal
@@ -11,10 +11,10 @@ from eth_abi import encode
 from api.areas.funds import erc20, spl
 from api.areas.funds.types import Held
 from custody.chains import prices
+from custody.chains.built_in import CHAINS
 from custody.chains.evm.address import checksum
 from custody.chains.family import Chain
 from custody.chains.rpc import Rpc
-from custody.chains.table import BUILT_IN
 from custody.kit.environment import BadSetting
 from tests.fixtures.callers import ADDRESS, Agent, Tenant
 from tests.outside.bad_node import BadNode, running_bad_node
@@ -230,7 +230,7 @@ async def rpc() -> AsyncIterator[Rpc]:
 
 
 def at(node: BadNode, family: str) -> Chain:
-    found = next(chain for chain in BUILT_IN if chain.family == family)
+    found = next(chain for chain in CHAINS if chain.family == family)
     return Chain(id=found.id, family=found.family, name="", symbol="X", rpc_urls=(f"http://{node.address}",))
 
 
@@ -260,13 +260,13 @@ async def test_accounts_of_others_and_absurd_amounts_are_not_counted(lying: BadN
     assert await spl.balances(rpc, at(lying, "solana"), "me", ["mint"]) == [Held("mint", amount=11, decimals=2)]
 
 
-def listed(folder: Path, text: str) -> prices.Prices:
+def price_list(folder: Path, text: str) -> prices.Prices:
     (folder / "prices.toml").write_text(text)
     return prices.load({"SERVICE_PRICES_FILE": str(folder / "prices.toml")})
 
 
 def test_worth_is_exact_and_cut_to_the_cent(tmp_path: Path) -> None:
-    found = listed(tmp_path, 'ETH = "0.1"\nBIG = 123456789.123456789123456789\n"evm:1:0xAA" = 2')
+    found = price_list(tmp_path, 'ETH = "0.1"\nBIG = 123456789.123456789123456789\n"evm:1:0xAA" = 2')
 
     # In floats 3 * 0.1 is more than 0.3.
     assert prices.worth(found.find("evm:native", "eth"), 3 * 10**18, 18) == Decimal("0.3")
@@ -284,4 +284,4 @@ def test_worth_is_exact_and_cut_to_the_cent(tmp_path: Path) -> None:
 )
 def test_a_bad_list_of_prices_is_refused_at_the_start(tmp_path: Path, text: str) -> None:
     with pytest.raises(BadSetting, match="SERVICE_PRICES_FILE"):
-        listed(tmp_path, text)
+        price_list(tmp_path, text)

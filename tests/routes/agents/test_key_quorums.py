@@ -24,7 +24,7 @@ def signers(as_owner: Person, agent: Agent) -> list[str]:
     return [new_signer(as_owner, agent, f"worker-{number}")["id"] for number in range(3)]
 
 
-def refused(somebody: Client, agent: Agent, members: list[str], **fields: Any) -> tuple[int, str]:
+def refusal_of(somebody: Client, agent: Agent, members: list[str], **fields: Any) -> tuple[int, str]:
     response = somebody.post(path_of(agent, "key-quorums"), json=quorum_body(members, **fields))
     return response.status_code, response.json()["data"]["code"]
 
@@ -49,7 +49,7 @@ def test_a_quorum_is_made_listed_changed_and_revoked(as_owner: Person, agent: Ag
 def test_a_threshold_that_nobody_meets_is_refused(
     threshold: int, as_owner: Person, agent: Agent, signers: list[str]
 ) -> None:
-    assert refused(as_owner, agent, signers, threshold=threshold) == (400, "bad_threshold")
+    assert refusal_of(as_owner, agent, signers, threshold=threshold) == (400, "bad_threshold")
 
 
 def test_members_must_be_living_signers_of_the_agent(
@@ -58,13 +58,13 @@ def test_members_must_be_living_signers_of_the_agent(
     foreign = new_signer(as_owner, tenant.agent(), "foreign")["id"]
     as_owner.ok("DELETE", path_of(agent, "signers", signers[2]))
 
-    assert refused(as_owner, agent, [signers[0], ABSENT]) == (400, "unknown_member")
-    assert refused(as_owner, agent, [signers[0], foreign]) == (400, "unknown_member")
-    assert refused(as_owner, agent, [signers[0], signers[2]]) == (400, "unknown_member")
-    assert refused(as_owner, agent, signers[:2], memberQuorumIds=[ABSENT]) == (400, "unknown_member")
-    assert refused(as_owner, agent, signers[:2], permissions=["*"]) == (400, "unknown_permission")
+    assert refusal_of(as_owner, agent, [signers[0], ABSENT]) == (400, "unknown_member")
+    assert refusal_of(as_owner, agent, [signers[0], foreign]) == (400, "unknown_member")
+    assert refusal_of(as_owner, agent, [signers[0], signers[2]]) == (400, "unknown_member")
+    assert refusal_of(as_owner, agent, signers[:2], memberQuorumIds=[ABSENT]) == (400, "unknown_member")
+    assert refusal_of(as_owner, agent, signers[:2], permissions=["*"]) == (400, "unknown_permission")
     # The same signer twice is one member.
-    assert refused(as_owner, agent, [signers[0], signers[0]]) == (400, "bad_threshold")
+    assert refusal_of(as_owner, agent, [signers[0], signers[0]]) == (400, "bad_threshold")
     assert as_owner.ok("GET", path_of(agent, "key-quorums")) == []
 
 
@@ -84,15 +84,15 @@ def test_quorums_in_quorums(as_owner: Person, agent: Agent, signers: list[str]) 
     # A diamond is no cycle.
     assert new_quorum(as_owner, agent, [signers[2]], memberQuorumIds=[first])["memberQuorumIds"] == [first]
 
-    assert refused(as_owner, agent, [signers[0]], memberQuorumIds=[third]) == (400, "quorum_too_deep")
+    assert refusal_of(as_owner, agent, [signers[0]], memberQuorumIds=[third]) == (400, "quorum_too_deep")
 
-    def turned(quorum: str, *below: str) -> tuple[int, str]:
+    def turn(quorum: str, *below: str) -> tuple[int, str]:
         said = as_owner.patch(path_of(agent, "key-quorums", quorum), json={"memberQuorumIds": list(below)})
         return said.status_code, said.json()["data"]["code"]
 
-    assert turned(first, first) == (400, "quorum_cycle")
-    assert turned(first, second) == (400, "quorum_cycle")
-    assert turned(first, third) == (400, "quorum_cycle")
+    assert turn(first, first) == (400, "quorum_cycle")
+    assert turn(first, second) == (400, "quorum_cycle")
+    assert turn(first, third) == (400, "quorum_cycle")
 
 
 def test_a_change_of_authority_wants_a_second_factor(
@@ -136,4 +136,4 @@ def test_an_agent_has_32_living_quorums(as_owner: Person, agent: Agent, signers:
     for _ in range(32):
         new_quorum(as_owner, agent, signers)
 
-    assert refused(as_owner, agent, signers) == (409, "too_many_quorums")
+    assert refusal_of(as_owner, agent, signers) == (409, "too_many_quorums")

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from custody.policies.kinds import KINDS
+from tests.fixtures.app_clients import app_client_of
 from tests.fixtures.callers import ADDRESS, OTHER_ADDRESS, Agent, Client, Tenant, rule
 from tests.fixtures.people import Person
-from tests.table.journeys import app_client_of
 
 TYPES = tuple(KINDS)
 EVERY = [
@@ -38,6 +38,14 @@ EVERY = [
             }
         ],
     ),
+    rule("new-recipient", known=[ADDRESS]),
+    rule("delay", minutes=10, above="5"),
+    rule("circuit-breaker", minutes=10, refused=5, failed=3),
+    rule(
+        "external-check",
+        url="https://check.example.com/orders",
+        publicKeys=["11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo="],
+    ),
     rule("message-allowlist", siweDomains=["app.example.com"], patterns=["Log in to Example as *"]),
 ]
 
@@ -49,8 +57,9 @@ def path(agent: Agent) -> str:
 def test_every_type_is_stored_as_it_was_given(tenant: Tenant, agent: Agent) -> None:
     stored = tenant.ok("PUT", path(agent), EVERY)
 
-    # approval-quorum is set by people alone: tests/routes/votes/test_rules.py.
-    assert {one["type"] for one in stored} == set(TYPES) - {"approval-quorum"}
+    # approval-quorum is set by people alone: tests/routes/votes/test_rules.py. A policy-set names one that is there:
+    # tests/routes/agents/test_policy_sets.py.
+    assert {one["type"] for one in stored} == set(TYPES) - {"approval-quorum", "policy-set"}
     assert [{name: one[name] for name in ("type", "enabled", "config")} for one in stored] == EVERY
     assert all(one["id"] for one in stored)
     assert tenant.ok("GET", path(agent)) == agent.ok("GET", path(agent)) == stored
@@ -129,6 +138,10 @@ BAD = {
     "day 7": rule("time-window", allowedDays=[7]),
     "an unknown zone": rule("time-window", allowedDays=[1], timezone="Mars/Base"),
     "a zone that is a path": rule("time-window", allowedDays=[1], timezone="../../etc/passwd"),
+    "an end without a zone": rule("time-window", notAfter="2090-01-01T00:00:00"),
+    "an end before the beginning": rule(
+        "time-window", notBefore="2090-01-02T00:00:00Z", notAfter="2090-01-01T00:00:00Z"
+    ),
     "no rate": rule("rate-limit"),
     "a rate of nothing": rule("rate-limit", maxTxPerHour=0),
     "no chains": rule("allowed-chains", chains=[]),
@@ -192,6 +205,25 @@ def test_a_new_set_judges_the_next_order(tenant: Tenant, agent: Agent) -> None:
     }
 
 
+def test_a_window_is_open_from_its_first_moment_and_over_at_its_last(tenant: Tenant) -> None:
+    asks = rule("auto-approve-threshold", threshold="0")
+    agent = tenant.agent(asks, rule("time-window", notBefore="2020-01-01T00:00:00Z", notAfter="2090-01-01T00:00:00Z"))
+    waits = agent.sign(value=10)
+    (item,) = tenant.ok("GET", "/approvals")
+
+    for moments, reason in (
+        ({"notAfter": "2020-01-01T00:00:00Z"}, "since 2020-01-01 00:00 UTC nothing is signed under these rules"),
+        ({"notBefore": "2090-01-01T00:00:00Z"}, "until 2090-01-01 00:00 UTC nothing is signed under these rules"),
+    ):
+        tenant.ok("PUT", path(agent), [asks, rule("time-window", **moments)])
+        refused = agent.sign(value=10)
+
+        assert (refused.status_code, refused.json()["data"]["results"][1]["reason"]) == (403, reason)
+        # What was queued in time is not approved out of it.
+        approved = tenant.post(f"/approvals/{item['id']}/approve", json={"digest": item["digest"]})
+        assert (waits.status_code, approved.status_code) == (202, 403)
+
+
 TIGHTER = {
     "a lower limit": (rule("spending-limit", maxPerDay="10"), rule("spending-limit", maxPerDay="9")),
     "the same again": (rule("spending-limit", maxPerDay="10"), rule("spending-limit", maxPerDay="10")),
@@ -212,6 +244,10 @@ TIGHTER = {
     "fewer hours": (
         rule("time-window", allowedHours=[{"start": 8, "end": 18}]),
         rule("time-window", allowedHours=[{"start": 9, "end": 17}]),
+    ),
+    "an earlier end": (
+        rule("time-window", notAfter="2090-01-02T00:00:00Z"),
+        rule("time-window", notAfter="2090-01-01T00:00:00Z", notBefore="2020-01-01T00:00:00Z"),
     ),
 }
 

@@ -20,11 +20,12 @@ from tests.fixtures.signers import new_key, new_quorum, new_signer, path_of, sig
 FIELDS = {
     "id", "agentId", "signerType", "subjectType", "subjectId", "keyType", "publicKey", "address", "chainFamily",
     "label", "permissions", "policyIds", "metadata", "hasCredential", "status", "createdAt", "updatedAt", "revokedAt",
+    "notBefore", "expiresAt",
 }  # fmt: skip
 ABSENT = "00000000-0000-4000-8000-000000000000"
 
 
-def refused(somebody: Client, agent: Agent, **fields: Any) -> tuple[int, str]:
+def refusal_of(somebody: Client, agent: Agent, **fields: Any) -> tuple[int, str]:
     response = somebody.post(path_of(agent, "signers"), json=signer_body(**fields))
     return response.status_code, response.json()["data"]["code"]
 
@@ -115,7 +116,7 @@ def odd_keys() -> dict[str, str]:
 
 @pytest.mark.parametrize("odd", sorted(odd_keys()))
 def test_only_one_spelling_of_a_key_is_taken(odd: str, as_owner: Person, agent: Agent) -> None:
-    assert refused(as_owner, agent, keyType="p256", publicKey=odd_keys()[odd]) == (400, "bad_public_key")
+    assert refusal_of(as_owner, agent, keyType="p256", publicKey=odd_keys()[odd]) == (400, "bad_public_key")
     assert as_owner.ok("GET", path_of(agent, "signers")) == []
 
 
@@ -138,10 +139,16 @@ def test_only_one_spelling_of_a_key_is_taken(odd: str, as_owner: Person, agent: 
         ({"subjectId": ""}, "bad_body"),
         ({"credentialSecret": "mine"}, "bad_body"),
         ({"keyType": "ed25519"}, "bad_body"),
+        ({"expiresAt": "2020-01-01T00:00:00Z"}, "bad_expiry"),
+        ({"expiresAt": "2999-01-01T00:00:00.000"}, "bad_expiry"),
+        ({"expiresAt": "2999-02-30T00:00:00Z"}, "bad_expiry"),
+        ({"expiresAt": 32472144000}, "bad_body"),
+        ({"notBefore": "tomorrow, at about noon"}, "bad_not_before"),
+        ({"notBefore": "2999-01-01T00:00:00Z", "expiresAt": "2999-01-01T00:00:00Z"}, "bad_not_before"),
     ],
 )
 def test_an_odd_field_is_refused_by_its_name(fields: dict[str, Any], code: str, as_owner: Person, agent: Agent) -> None:
-    assert refused(as_owner, agent, **fields) == (400, code)
+    assert refusal_of(as_owner, agent, **fields) == (400, code)
     assert as_owner.ok("GET", path_of(agent, "signers")) == []
 
 
@@ -150,7 +157,7 @@ def test_a_rule_of_another_agent_is_unknown(as_owner: Person, tenant: Tenant) ->
     (own,), (foreign,) = (tenant.ok("GET", f"/agents/{agent.id}/policies") for agent in (one, other))
 
     assert new_signer(as_owner, one, policyIds=[own["id"]])["policyIds"] == [own["id"]]
-    assert refused(as_owner, one, policyIds=[foreign["id"]]) == (400, "unknown_policy")
+    assert refusal_of(as_owner, one, policyIds=[foreign["id"]]) == (400, "unknown_policy")
 
 
 def test_a_user_must_be_a_member(as_owner: Person, tenant: Tenant, service: Service, agent: Agent) -> None:
@@ -244,6 +251,7 @@ FORGED = {
     "a key swapped": "UPDATE signers SET public_key = decode(repeat('00', 91), 'hex') WHERE id = $1",
     "another subject": "UPDATE signers SET subject_id = 'me' WHERE id = $1",
     "a rule dropped": "UPDATE signers SET policy_ids = '[]' WHERE id = $1",
+    "an end put off": "UPDATE signers SET expires_at = NULL WHERE id = $1",
     "a row deleted": "DELETE FROM signers WHERE id = $1",
     "a revoked one back": "UPDATE signers SET status = 'active' WHERE status = 'revoked' AND $1::uuid IS NOT NULL",
     "a row that we never wrote": "UPDATE signers SET signer_type = 'boss' WHERE id = $1",
@@ -261,7 +269,8 @@ async def test_a_set_that_was_tampered_with_is_not_sealed_again(
     agent = tenant.agent(rule("allowed-chains", chains=[1]))
     (known,) = tenant.ok("GET", f"/agents/{agent.id}/policies")
     as_owner.ok("DELETE", path_of(agent, "signers", new_signer(as_owner, agent, "gone")["id"]))
-    paused = new_signer(as_owner, agent, key=new_key(), policyIds=[known["id"]])
+    ends = "2999-01-01T00:00:00Z"
+    paused = new_signer(as_owner, agent, key=new_key(), policyIds=[known["id"]], expiresAt=ends)
     as_owner.ok("PATCH", path_of(agent, "signers", paused["id"]), {"status": "paused"})
     # Nothing that the test looks for is there without the forgery.
     assert as_owner.ok("PATCH", path_of(agent, "signers", paused["id"]), {"label": "as it was"})

@@ -25,7 +25,7 @@ def parts(token: str) -> tuple[dict[str, Any], dict[str, Any]]:
     return jwt.get_unverified_header(token), jwt.decode(token, options={"verify_signature": False})
 
 
-def tried(client: Client, agent: Agent, token: str) -> list[httpx.Response]:
+def use_token(client: Client, agent: Agent, token: str) -> list[httpx.Response]:
     """Use a token for reading and for acting."""
     headers = {"Authorization": f"Bearer {token}"}
     order = {"to": "0x" + "11" * 20, "value": "1", "broadcast": False}
@@ -35,7 +35,7 @@ def tried(client: Client, agent: Agent, token: str) -> list[httpx.Response]:
     ]
 
 
-def unsigned(part: dict[str, Any]) -> str:
+def token_part(part: dict[str, Any]) -> str:
     return base64.urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=").decode()
 
 
@@ -101,7 +101,7 @@ def test_an_expired_token_is_401(tenant: Tenant, agent: Agent, as_nobody: Client
     while time.time() < parts(token)[1]["exp"]:
         as_nobody.get("/health")
 
-    assert [answer.status_code for answer in tried(as_nobody, agent, token)] == [401, 401]
+    assert [answer.status_code for answer in use_token(as_nobody, agent, token)] == [401, 401]
 
 
 def test_revoking_kills_every_token_and_the_next_one_works(tenant: Tenant, agent: Agent, as_nobody: Client) -> None:
@@ -110,11 +110,11 @@ def test_revoking_kills_every_token_and_the_next_one_works(tenant: Tenant, agent
     assert tenant.ok("DELETE", f"/agents/{agent.id}/tokens") == {"agentId": agent.id, "revoked": True}
 
     for token in [token_of(agent), *others]:
-        read, act = tried(as_nobody, agent, token)
+        read, act = use_token(as_nobody, agent, token)
         assert (read.status_code, act.status_code) == (401, 401)
         assert act.json()["data"]["code"] == "token_revoked"
     fresh = tenant.ok("POST", f"/agents/{agent.id}/token", {})["token"]
-    assert [answer.status_code for answer in tried(as_nobody, agent, fresh)] == [200, 200]
+    assert [answer.status_code for answer in use_token(as_nobody, agent, fresh)] == [200, 200]
 
 
 def test_revocation_stops_signing_at_once_even_for_a_token_just_used(tenant: Tenant, agent: Agent) -> None:
@@ -129,13 +129,13 @@ def test_a_token_of_an_earlier_agent_of_the_same_name_is_dead(tenant: Tenant, ag
     tenant.ok("DELETE", f"/agents/{agent.id}")
     tenant.ok("POST", "/agents", {"id": agent.id, "name": "again"})
 
-    assert [answer.status_code for answer in tried(as_nobody, agent, old)] == [401, 401]
+    assert [answer.status_code for answer in use_token(as_nobody, agent, old)] == [401, 401]
 
 
 def test_a_token_of_a_deleted_agent_is_dead(tenant: Tenant, agent: Agent, as_nobody: Client) -> None:
     tenant.ok("DELETE", f"/agents/{agent.id}")
 
-    assert [answer.status_code for answer in tried(as_nobody, agent, token_of(agent))] == [401, 401]
+    assert [answer.status_code for answer in use_token(as_nobody, agent, token_of(agent))] == [401, 401]
 
 
 def test_a_token_does_not_work_for_another_tenants_agent_of_the_same_name(
@@ -154,21 +154,21 @@ def test_a_forged_token_is_401(as_nobody: Client, agent: Agent) -> None:
     own = Ed25519PrivateKey.generate()
     public = as_nobody.get("/.well-known/jwks.json").json()["keys"][0]
     public_bytes = base64.urlsafe_b64decode(public["x"] + "==")
-    body = f"{unsigned({**header, 'alg': 'HS256'})}.{unsigned(claims)}"
+    body = f"{token_part({**header, 'alg': 'HS256'})}.{token_part(claims)}"
     by_public_key = (
         base64.urlsafe_b64encode(hmac.digest(public_bytes, body.encode(), hashlib.sha256)).rstrip(b"=").decode()
     )
     first, second, third = token_of(agent).split(".")
     forged = {
-        "no algorithm": f"{unsigned({**header, 'alg': 'none'})}.{unsigned(claims)}.",
-        "no algorithm, capital": f"{unsigned({**header, 'alg': 'None'})}.{unsigned(claims)}.",
+        "no algorithm": f"{token_part({**header, 'alg': 'none'})}.{token_part(claims)}.",
+        "no algorithm, capital": f"{token_part({**header, 'alg': 'None'})}.{token_part(claims)}.",
         "another key": jwt.encode(claims, own, "EdDSA", headers={"kid": header["kid"]}),
         "another key by its own name": jwt.encode(claims, own, "EdDSA", headers={"kid": "mine"}),
         "key in the header": jwt.encode(
             claims, own, "EdDSA", headers={"kid": "mine", "jwk": {"kty": "OKP"}, "jku": "http://x"}
         ),
         "HMAC with the public key": f"{body}.{by_public_key}",
-        "changed claims": f"{first}.{unsigned({**claims, 'sub': 'other'})}.{third}",
+        "changed claims": f"{first}.{token_part({**claims, 'sub': 'other'})}.{third}",
         "cut": token_of(agent)[:-4],
         "two parts": f"{first}.{second}",
         "long": "x" * 5_000,
@@ -176,7 +176,7 @@ def test_a_forged_token_is_401(as_nobody: Client, agent: Agent) -> None:
     }
 
     for what, token in forged.items():
-        assert [answer.status_code for answer in tried(as_nobody, agent, token)] == [401, 401], what
+        assert [answer.status_code for answer in use_token(as_nobody, agent, token)] == [401, 401], what
 
 
 def test_an_agent_mints_and_revokes_nothing_for_itself(agent: Agent) -> None:

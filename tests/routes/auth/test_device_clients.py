@@ -39,7 +39,7 @@ def put(chief: Person, **changed: Any) -> dict[str, Any]:
     return chief.ok("PUT", f"/tenants/{chief.tenant}/app-clients", {**CLIENT, **changed})
 
 
-def refused(client: Client, tenant: str, **asked: Any) -> str:
+def refusal_of(client: Client, tenant: str, **asked: Any) -> str:
     """The error of a device that is given no code."""
     answer = client.post("/auth/device/code", json={"tenantId": tenant, **asked})
     assert answer.status_code == 400, answer.text
@@ -85,8 +85,8 @@ def test_native_identifiers_are_taken_from_headers(as_nobody: Client, chief: Per
 def test_a_header_and_a_body_that_differ_are_refused(as_nobody: Client, chief: Person) -> None:
     as_nobody.headers["X-Service-Native-Bundle-Id"] = "com.example.other"
 
-    assert refused(as_nobody, chief.tenant, client_id="tv-app", native_bundle_id=BUNDLE) == "invalid_request"
-    assert refused(as_nobody, chief.tenant, client_id="tv-app", native_package_name=PACKAGE) == "invalid_request"
+    assert refusal_of(as_nobody, chief.tenant, client_id="tv-app", native_bundle_id=BUNDLE) == "invalid_request"
+    assert refusal_of(as_nobody, chief.tenant, client_id="tv-app", native_package_name=PACKAGE) == "invalid_request"
 
 
 @pytest.mark.parametrize(
@@ -106,12 +106,12 @@ def test_a_header_and_a_body_that_differ_are_refused(as_nobody: Client, chief: P
 def test_a_native_application_that_is_not_listed_gets_no_code(
     as_nobody: Client, chief: Person, asked: dict[str, str], error: str
 ) -> None:
-    assert refused(as_nobody, chief.tenant, client_id="tv-app", **asked) == error
+    assert refusal_of(as_nobody, chief.tenant, client_id="tv-app", **asked) == error
 
 
 @pytest.mark.usefixtures("tv")
 def test_a_client_of_another_tenant_is_none(as_nobody: Client, chief: Person, other_tenant: Tenant) -> None:
-    assert refused(as_nobody, other_tenant.id, client_id="tv-app") == "invalid_client"
+    assert refusal_of(as_nobody, other_tenant.id, client_id="tv-app") == "invalid_client"
 
 
 @pytest.mark.parametrize("approved", [False, True])
@@ -148,7 +148,7 @@ def test_a_client_that_is_switched_off_gets_no_code_and_no_session(
     decide(chief, decided)
     put(chief, enabled=False)
 
-    assert refused(as_nobody, chief.tenant, client_id="tv-app") == "invalid_client"
+    assert refusal_of(as_nobody, chief.tenant, client_id="tv-app") == "invalid_client"
     assert decide(chief, before).status_code == 404
     assert decided.error() == "invalid_client"
 

@@ -22,7 +22,7 @@ def approver(service: Service, tenant: Tenant) -> Iterator[Person]:
         yield somebody
 
 
-def sent(client: httpx.Client, step: str, content: str | bytes, media: str = FORM["Content-Type"]) -> httpx.Response:
+def send(client: httpx.Client, step: str, content: str | bytes, media: str = FORM["Content-Type"]) -> httpx.Response:
     return client.post(f"/auth/device/{step}", content=content, headers={"Content-Type": media})
 
 
@@ -51,12 +51,12 @@ def test_a_client_that_knows_only_the_standards_gets_a_session(
 
 @pytest.mark.parametrize("charset", ["", ";charset=UTF-8", "; charset=utf-8"])
 def test_a_form_may_name_its_letters(as_nobody: Client, tenant: Tenant, charset: str) -> None:
-    assert sent(as_nobody, "code", f"tenantId={tenant.id}", FORM["Content-Type"] + charset).status_code == 200
+    assert send(as_nobody, "code", f"tenantId={tenant.id}", FORM["Content-Type"] + charset).status_code == 200
 
 
 def test_a_field_without_a_value_was_not_sent(as_nobody: Client, tenant: Tenant) -> None:
-    assert sent(as_nobody, "code", f"tenant_id={tenant.id}&client_id=&scope&").status_code == 200
-    assert refusal(sent(as_nobody, "code", "tenant_id=")) == (400, "invalid_request", "invalid_request")
+    assert send(as_nobody, "code", f"tenant_id={tenant.id}&client_id=&scope&").status_code == 200
+    assert refusal(send(as_nobody, "code", "tenant_id=")) == (400, "invalid_request", "invalid_request")
 
 
 @pytest.mark.parametrize(
@@ -78,14 +78,14 @@ def test_a_field_without_a_value_was_not_sent(as_nobody: Client, tenant: Tenant)
     ids=lambda value: str(value)[:30],
 )
 def test_a_form_is_read_as_strictly_as_json(as_nobody: Client, content: str | bytes, code: str) -> None:
-    assert refusal(sent(as_nobody, "code", content)) == (400, "invalid_request", code)
+    assert refusal(send(as_nobody, "code", content)) == (400, "invalid_request", code)
 
 
 def test_a_bad_decision_is_refused_and_decides_nothing(as_nobody: Client, approver: Person, tenant: Tenant) -> None:
     code = as_nobody.ok("POST", "/auth/device/code", {"tenantId": tenant.id})
     form = {"user_code": code["user_code"], "action": "yes"}
 
-    answer = sent(approver, "verify", urlencode(form))
+    answer = send(approver, "verify", urlencode(form))
 
     assert (answer.status_code, answer.json()["data"]) == (400, {"code": "bad_body", "fields": ["action"]})
     poll = {"grant_type": GRANT_TYPE, "device_code": code["device_code"]}
@@ -94,12 +94,12 @@ def test_a_bad_decision_is_refused_and_decides_nothing(as_nobody: Client, approv
 
 @pytest.mark.parametrize("step", ["code", "token"])
 def test_a_form_that_is_too_long_is_not_read(as_nobody: Client, step: str) -> None:
-    assert sent(as_nobody, step, "tenant_id=" + "a" * 21_000).status_code == 413
+    assert send(as_nobody, step, "tenant_id=" + "a" * 21_000).status_code == 413
 
 
 @pytest.mark.parametrize("step", ["code", "token"])
 def test_another_type_of_content_is_told_both(as_nobody: Client, step: str) -> None:
-    answer = sent(as_nobody, step, "tenant_id=a", "text/plain")
+    answer = send(as_nobody, step, "tenant_id=a", "text/plain")
 
     assert answer.status_code == 415
     assert "application/json or application/x-www-form-urlencoded" in answer.json()["error_description"]

@@ -9,7 +9,7 @@ from tests.fixtures.people import Person
 from tests.fixtures.server import Service
 from tests.outside.dns_server import DnsServer
 from tests.outside.smtp_server import Mailbox
-from tests.routes.tenants.domains import add, fresh_domain, provide, verified
+from tests.routes.tenants.domains import add, fresh_domain, provide, verify_domain
 
 SHAPE = {"domain", "tenantId", "ssoRequired", "available", "methods"}
 
@@ -35,7 +35,7 @@ def test_a_domain_that_nobody_has_and_a_pending_one_are_unknown(as_nobody: Clien
 async def test_a_verified_domain_names_its_tenant_and_its_providers(
     service: Service, as_nobody: Client, as_owner: Person, dns_server: DnsServer, owner: asyncpg.Connection
 ) -> None:
-    domain = verified(as_owner, dns_server, required=True)["domain"]
+    domain = verify_domain(as_owner, dns_server, required=True)["domain"]
     nobody_yet = {**unknown(domain), "tenantId": as_owner.tenant}
 
     assert discover(as_nobody, f"a@{domain}") == nobody_yet
@@ -61,7 +61,7 @@ async def test_a_verified_domain_names_its_tenant_and_its_providers(
 def test_no_answer_tells_whether_there_is_such_a_person(
     as_nobody: Client, as_owner: Person, dns_server: DnsServer, mailbox: Mailbox
 ) -> None:
-    domain = verified(as_owner, dns_server)["domain"]
+    domain = verify_domain(as_owner, dns_server)["domain"]
     as_nobody.ok("POST", "/auth/email/send", {"email": f"known@{domain}"})
     code = mailbox.code_for(f"known@{domain}")
     as_nobody.ok("POST", "/auth/email/verify", {"email": f"known@{domain}", "code": code})

@@ -15,7 +15,16 @@ from tests.outside.authenticator import Authenticator
 from tests.outside.dns_server import DnsServer
 from tests.outside.smtp_server import Mailbox
 from tests.routes.auth.devices import decide, new_device
-from tests.routes.tenants.domains import add, fresh_domain, path, provide, publish, shown, told, verified
+from tests.routes.tenants.domains import (
+    add,
+    audit_rows,
+    fresh_domain,
+    list_entry,
+    path,
+    provide,
+    publish,
+    verify_domain,
+)
 
 SENTENCE = "The tenant requires single sign-on"
 
@@ -28,7 +37,7 @@ def by_mail(client: Client, mailbox: Mailbox, address: str, tenant: str | None =
     return client.post("/auth/email/verify", json=body | ({"tenantId": tenant} if tenant else {}))
 
 
-def refused(answer: httpx.Response, tenant: str) -> bool:
+def demands_sign_on(answer: httpx.Response, tenant: str) -> bool:
     """Tell whether an answer says that sign-on is required, and where."""
     said = answer.json()["data"]
     return (
@@ -59,29 +68,29 @@ async def worker(service: Service, tenant: Tenant, domain: str, owner: asyncpg.C
 
 
 @pytest.fixture
-def forced(service: Service, as_owner: Person, dns_server: DnsServer, domain: str) -> str:
+def forcing_tenant(service: Service, as_owner: Person, dns_server: DnsServer, domain: str) -> str:
     """The tenant, which makes people of the domain sign on."""
     provide(service, as_owner)
-    verified(as_owner, dns_server, domain, required=True)
+    verify_domain(as_owner, dns_server, domain, required=True)
     return as_owner.tenant
 
 
 def test_a_code_by_mail(
-    service: Service, worker: Person, forced: str, as_nobody: Client, mailbox: Mailbox, domain: str
+    service: Service, worker: Person, forcing_tenant: str, as_nobody: Client, mailbox: Mailbox, domain: str
 ) -> None:
-    assert refused(by_mail(as_nobody, mailbox, f"worker@{domain}", forced), forced)
+    assert demands_sign_on(by_mail(as_nobody, mailbox, f"worker@{domain}", forcing_tenant), forcing_tenant)
 
-    assert by_mail(as_nobody, mailbox, f"worker@{domain}").json()["data"]["tenant"]["id"] != forced
+    assert by_mail(as_nobody, mailbox, f"worker@{domain}").json()["data"]["tenant"]["id"] != forcing_tenant
 
 
-def test_a_wallet(service: Service, worker: Person, forced: str, as_nobody: Client) -> None:
+def test_a_wallet(service: Service, worker: Person, forcing_tenant: str, as_nobody: Client) -> None:
     signed = worker.wallet.sign_in(says(service, as_nobody.ok("GET", "/auth/nonce")["nonce"]))
-    body = {"message": signed.message, "signature": signed.signature, "tenantId": forced}
+    body = {"message": signed.message, "signature": signed.signature, "tenantId": forcing_tenant}
 
-    assert refused(as_nobody.post("/auth/verify", json=body), forced)
+    assert demands_sign_on(as_nobody.post("/auth/verify", json=body), forcing_tenant)
 
     with closing(sign_in(service, worker.wallet)) as at_home:
-        assert at_home.tenant != forced
+        assert at_home.tenant != forcing_tenant
 
 
 async def test_a_passkey(
@@ -91,12 +100,12 @@ async def test_a_passkey(
     credential = device.create(worker.ok("POST", "/auth/passkeys/register/options", {}))
     worker.ok("POST", "/auth/passkeys/register/verify", {"credential": credential})
     provide(service, as_owner)
-    verified(as_owner, dns_server, domain, required=True)
+    verify_domain(as_owner, dns_server, domain, required=True)
 
     shown_key = device.get(worker.post("/auth/passkeys/login/options", json={}).json()["data"])
     answer = worker.post("/auth/passkeys/login/verify", json={"credential": shown_key, "tenantId": as_owner.tenant})
 
-    assert refused(answer, as_owner.tenant)
+    assert demands_sign_on(answer, as_owner.tenant)
 
 
 async def test_living_sessions_end_once_it_counts_and_those_of_others_go_on(
@@ -115,10 +124,10 @@ async def test_living_sessions_end_once_it_counts_and_those_of_others_go_on(
     await add_email(service, owner, as_owner.id, f"owner@{domain}")
     at_home = sign_in(service, worker.wallet)
     made = add(as_owner, domain, required=True)
-    assert shown(as_owner, domain)["notCounting"] == "domain_pending"
+    assert list_entry(as_owner, domain)["notCounting"] == "domain_pending"
     publish(dns_server, made)
     as_owner.ok("POST", path(as_owner, made, "verify"))
-    assert shown(as_owner, domain)["notCounting"] == "no_provider"
+    assert list_entry(as_owner, domain)["notCounting"] == "no_provider"
     assert lives(worker)
     as_owner.ok("POST", f"/tenants/{tenant.id}/sso-domains", {"domain": domain, "ssoRequired": False})
     provide(service, as_owner)
@@ -129,7 +138,7 @@ async def test_living_sessions_end_once_it_counts_and_those_of_others_go_on(
     assert (changed["counts"], changed["notCounting"]) == (True, None)
     assert [lives(one) for one in (worker, colleague, unproven, at_home, as_owner)] == [False, True, True, True, True]
     assert worker.refresh().json()["data"]["code"] == "refresh_token_invalid"
-    assert told(as_owner, "sso.domain_changed")[0]["metadata"] == {"ssoRequired": True, "sessionsEnded": 1}
+    assert audit_rows(as_owner, "sso.domain_changed")[0]["metadata"] == {"ssoRequired": True, "sessionsEnded": 1}
     for one in (colleague, unproven, at_home):
         one.close()
 
@@ -139,17 +148,17 @@ def test_verification_ends_them_too(
 ) -> None:
     provide(service, as_owner)
 
-    verified(as_owner, dns_server, domain, required=True)
+    verify_domain(as_owner, dns_server, domain, required=True)
 
     assert not lives(worker)
-    assert told(as_owner, "sso.domain_verified")[0]["metadata"] == {"ssoRequired": True, "sessionsEnded": 1}
+    assert audit_rows(as_owner, "sso.domain_verified")[0]["metadata"] == {"ssoRequired": True, "sessionsEnded": 1}
 
 
 def test_a_provider_that_is_enabled_ends_them_too(
     service: Service, worker: Person, as_owner: Person, dns_server: DnsServer, domain: str
 ) -> None:
     provide(service, as_owner, enabled=False)
-    verified(as_owner, dns_server, domain, required=True)
+    verify_domain(as_owner, dns_server, domain, required=True)
     assert lives(worker)
 
     provide(service, as_owner)
@@ -157,26 +166,28 @@ def test_a_provider_that_is_enabled_ends_them_too(
     assert not lives(worker)
 
 
-async def test_a_refresh(worker: Person, forced: str, owner: asyncpg.Connection) -> None:
+async def test_a_refresh(worker: Person, forcing_tenant: str, owner: asyncpg.Connection) -> None:
     """Of a session that began in the moment in which sign-on began to count."""
     await owner.execute(
-        "UPDATE sessions SET revoked_at = NULL WHERE user_id = $1 AND tenant_id = $2", worker.id, forced
+        "UPDATE sessions SET revoked_at = NULL WHERE user_id = $1 AND tenant_id = $2", worker.id, forcing_tenant
     )
 
-    assert refused(worker.refresh(), forced)
+    assert demands_sign_on(worker.refresh(), forcing_tenant)
     # Nothing was used up.
-    assert refused(worker.refresh(), forced)
+    assert demands_sign_on(worker.refresh(), forcing_tenant)
 
 
-def test_a_change_of_tenant(service: Service, worker: Person, forced: str) -> None:
+def test_a_change_of_tenant(service: Service, worker: Person, forcing_tenant: str) -> None:
     with closing(sign_in(service, worker.wallet)) as at_home:
-        assert refused(at_home.post("/auth/session/tenant", json={"tenantId": forced}), forced)
+        assert demands_sign_on(at_home.post("/auth/session/tenant", json={"tenantId": forcing_tenant}), forcing_tenant)
         assert lives(at_home)
         at_home.switch(at_home.tenant)
 
 
-def test_a_device_that_was_let_in_elsewhere(service: Service, worker: Person, forced: str, as_nobody: Client) -> None:
-    device = new_device(as_nobody, forced)
+def test_a_device_that_was_let_in_elsewhere(
+    service: Service, worker: Person, forcing_tenant: str, as_nobody: Client
+) -> None:
+    device = new_device(as_nobody, forcing_tenant)
     with closing(sign_in(service, worker.wallet)) as at_home:
         assert decide(at_home, device).is_success
 
@@ -188,18 +199,18 @@ def test_a_device_that_was_let_in_elsewhere(service: Service, worker: Person, fo
 
 
 async def test_owners_pass(
-    service: Service, as_owner: Person, forced: str, domain: str, owner: asyncpg.Connection
+    service: Service, as_owner: Person, forcing_tenant: str, domain: str, owner: asyncpg.Connection
 ) -> None:
     await add_email(service, owner, as_owner.id, f"owner@{domain}")
 
-    with closing(sign_in(service, as_owner.wallet, tenant=forced)) as again:
-        assert again.tenant == forced
+    with closing(sign_in(service, as_owner.wallet, tenant=forcing_tenant)) as again:
+        assert again.tenant == forcing_tenant
         again.take(again.refresh().json()["data"])
     with platform_client(service) as platform:
         body = {"userId": as_owner.id, "role": "admin", "force": True}
-        platform.ok("POST", f"/platform/tenants/{forced}/members", body)
+        platform.ok("POST", f"/platform/tenants/{forcing_tenant}/members", body)
 
-    assert refused(as_owner.refresh(), forced)
+    assert demands_sign_on(as_owner.refresh(), forcing_tenant)
 
 
 @pytest.mark.parametrize(
@@ -221,7 +232,7 @@ async def test_a_domain_that_does_not_count_demands_nothing(
         add(as_owner, domain, required=True)
     else:
         given = f"x.{domain}" if why == "another domain" else domain
-        made = verified(as_owner, dns_server, given, required=why != "not required")
+        made = verify_domain(as_owner, dns_server, given, required=why != "not required")
         if why == "removed":
             as_owner.ok("DELETE", path(as_owner, made))
 
@@ -230,7 +241,7 @@ async def test_a_domain_that_does_not_count_demands_nothing(
 
 
 async def test_members_of_another_tenant_are_none_of_its_business(
-    service: Service, worker: Person, forced: str, other_tenant: Tenant
+    service: Service, worker: Person, forcing_tenant: str, other_tenant: Tenant
 ) -> None:
     with platform_client(service) as platform:
         platform.ok("POST", f"/platform/tenants/{other_tenant.id}/members", {"userId": worker.id, "role": "viewer"})
@@ -250,7 +261,7 @@ SPOILED = {
 async def test_a_row_that_was_changed_lets_nobody_in(
     service: Service,
     worker: Person,
-    forced: str,
+    forcing_tenant: str,
     as_nobody: Client,
     domain: str,
     owner: asyncpg.Connection,
@@ -259,7 +270,7 @@ async def test_a_row_that_was_changed_lets_nobody_in(
 ) -> None:
     await owner.execute(SPOILED[what], domain)
     signed = worker.wallet.sign_in(says(service, as_nobody.ok("GET", "/auth/nonce")["nonce"]))
-    body = {"message": signed.message, "signature": signed.signature, "tenantId": forced}
+    body = {"message": signed.message, "signature": signed.signature, "tenantId": forcing_tenant}
 
     answer = as_nobody.post("/auth/verify", json=body)
 
@@ -286,7 +297,7 @@ async def test_a_second_factor_is_no_way_around_it(
         if elsewhere:
             somebody.switch(f"personal-{somebody.id}")
         provide(service, as_owner)
-        verified(as_owner, dns_server, domain, required=True)
+        verify_domain(as_owner, dns_server, domain, required=True)
         if not elsewhere:
             with platform_client(service) as platform:
                 body = {"userId": somebody.id, "role": "admin"}
@@ -295,5 +306,5 @@ async def test_a_second_factor_is_no_way_around_it(
         stepped = somebody.post("/auth/mfa/recovery-codes/step-up", json={"code": somebody.recovery_codes[0]})
         enrolled = somebody.post("/auth/mfa/totp/enroll", json={})
 
-    assert refused(stepped, tenant.id)
+    assert demands_sign_on(stepped, tenant.id)
     assert enrolled.status_code in (403, 409)

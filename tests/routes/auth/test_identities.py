@@ -13,8 +13,8 @@ from tests.fixtures.callers import Client, Tenant
 from tests.fixtures.linking import (
     email_proof,
     evm_proof,
+    identities_of,
     link,
-    linked,
     nonce_for,
     second_wallet,
     solana_message,
@@ -60,7 +60,7 @@ def test_a_solana_wallet_is_linked_and_signs_in(service: Service, person: Person
     signed_in = as_nobody.ok("POST", "/auth/verify", solana_proof(service, as_nobody, keys))
 
     assert answer.status_code == 201
-    assert linked(person)["wallet:solana"]["providerAccountId"] == str(keys.pubkey())
+    assert identities_of(person)["wallet:solana"]["providerAccountId"] == str(keys.pubkey())
     assert signed_in["user"]["id"] == person.id
 
 
@@ -139,7 +139,7 @@ def test_a_code_links_once_and_is_spent_by_a_wrong_verifier(person: Person, at_g
 
     assert outcome(wrong) == (401, "code_verifier_mismatch")
     assert right.status_code == 401
-    assert "google" not in linked(person)
+    assert "google" not in identities_of(person)
 
 
 def test_an_account_at_google_that_is_anothers_stays_theirs(
@@ -207,7 +207,7 @@ def test_of_two_people_who_link_one_wallet_at_once_one_has_it(
 
 
 def test_the_last_way_in_stays(person: Person) -> None:
-    account = linked(person)["wallet:ethereum"]["id"]
+    account = identities_of(person)["wallet:ethereum"]["id"]
 
     assert outcome(person.delete(f"/auth/identities/{account}")) == (409, "last_login_method")
 
@@ -216,7 +216,7 @@ def test_a_passkey_is_a_way_in_and_then_the_last_one(service: Service, person: P
     device = Authenticator(f"http://localhost:{service.port}")
     created = device.create(person.ok("POST", "/auth/passkeys/register/options", {}))
     passkey = person.ok("POST", "/auth/passkeys/register/verify", {"credential": created})["id"]
-    account = linked(person)["wallet:ethereum"]["id"]
+    account = identities_of(person)["wallet:ethereum"]["id"]
     # A passkey that asks who its person is counts as a second factor, so both acts need it.
     shown = device.get(person.ok("POST", "/auth/mfa/passkey/options", {}))
     person.take(person.ok("POST", "/auth/mfa/passkey/step-up", {"credential": shown}))

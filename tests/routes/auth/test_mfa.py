@@ -82,7 +82,7 @@ async def test_a_factor_added_meanwhile_guards_at_once(
     seed = person.ok("POST", "/auth/mfa/totp/enroll", {})["secret"]
     body = {"code": code_at(seed)}
     async with owner.transaction():
-        confirming = await _held(owner, person, "/auth/mfa/totp/verify", body)
+        confirming = await _send_held(owner, person, "/auth/mfa/totp/verify", body)
         await owner.execute("INSERT INTO factors VALUES ($1, 'sms', '+41790000000', '', 0, now())", person.id)
     answer = await confirming
 
@@ -96,7 +96,7 @@ async def test_a_session_that_ends_meanwhile_changes_nothing(
 ) -> None:
     path, body = _first_factor(person, service, kind)
     async with owner.transaction():
-        confirming = await _held(owner, person, path, body)
+        confirming = await _send_held(owner, person, path, body)
         await owner.execute("UPDATE sessions SET revoked_at = now() WHERE user_id = $1", person.id)
 
     assert (await confirming).status_code == 401
@@ -270,11 +270,13 @@ def _change(service: Service, person: Person, sms_gateway: SmsGateway, change: s
         person.ok("DELETE", f"/auth/passkeys/{passkey}")
 
 
-async def _held(owner: asyncpg.Connection, person: Person, path: str, body: Any) -> "asyncio.Future[httpx.Response]":
+async def _send_held(
+    owner: asyncpg.Connection, person: Person, path: str, body: Any
+) -> "asyncio.Future[httpx.Response]":
     """Send a request that waits for the person's row, which the owner's transaction holds; give its answer to come."""
     await owner.execute("SELECT FROM users WHERE id = $1 FOR UPDATE", person.id)
     answer = asyncio.get_running_loop().run_in_executor(None, lambda: person.post(path, json=body))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not await owner.fetchval(_SOMEBODY_WAITS):
             assert not answer.done(), answer.result().text
     return answer

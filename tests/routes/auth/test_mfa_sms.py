@@ -9,7 +9,7 @@ import asyncpg
 import pytest
 
 from ops import places
-from tests.fixtures.deployments import database_apart, deployed
+from tests.fixtures.deployments import database_apart, deploy
 from tests.fixtures.people import Person, sign_in
 from tests.fixtures.server import Service
 from tests.outside.sms_gateway import SmsGateway
@@ -209,7 +209,7 @@ def test_a_number_is_added_only_after_a_recent_second_factor(
 def test_a_deployment_without_a_gateway_says_so(postgres_home: places.Home, worker_id: str) -> None:
     calls = ((ENROL, {"phone": _phone()}), (VERIFY, {"code": "1"}), (SEND, {}), (STEP_UP, {"code": "1"}))
     with (
-        deployed(database_apart(postgres_home, f"{worker_id}_silent")) as service,
+        deploy(database_apart(postgres_home, f"{worker_id}_silent")) as service,
         closing(sign_in(service)) as somebody,
     ):
         for path, body in calls:

@@ -66,10 +66,10 @@ async def test_an_enrolment_ends_after_ten_minutes(person: Person, owner: asyncp
 @pytest.mark.parametrize("ahead", [-1, 0, 1])
 def test_a_clock_may_differ_by_half_a_minute(person: Person, ahead: int) -> None:
     seed = person.ok("POST", "/auth/mfa/totp/enroll", {})["secret"]
-    # If a half minute ends just now, that of the one before last is asked once more.
-    codes = [code_at(seed, ahead), code_at(seed, ahead)]
+    # If a half minute ends between a code and its request, another code is shown.
+    answers = (person.post(VERIFY, json={"code": code_at(seed, ahead)}).status_code for _ in range(2))
 
-    assert 200 in [person.post(VERIFY, json={"code": code}).status_code for code in codes]
+    assert 200 in answers
 
 
 @pytest.mark.parametrize("ahead", [-10, -3, 3, 10])
@@ -105,9 +105,10 @@ def test_a_code_counts_however_it_is_spaced(person: Person, blank: str) -> None:
     seed = person.ok("POST", "/auth/mfa/totp/enroll", {})["secret"]
 
     person.take(person.ok("POST", VERIFY, {"code": put_blanks(code_at(seed), blank)}))
-    person.take(person.ok("POST", STEP_UP, {"code": put_blanks(code_at(seed, 1), blank)}))
+    code = code_at(seed, 1)
+    person.take(person.ok("POST", STEP_UP, {"code": put_blanks(code, blank)}))
     # With blanks in other places it is still the same code, and used up.
-    assert refusal(person.post(STEP_UP, json={"code": f" {code_at(seed, 1)}"})) == (401, "code_invalid")
+    assert refusal(person.post(STEP_UP, json={"code": f" {code}"})) == (401, "code_invalid")
 
 
 @pytest.mark.parametrize("blank", BLANKS)

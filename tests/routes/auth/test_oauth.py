@@ -10,7 +10,7 @@ import pytest
 from tests.fixtures.callers import Client, Tenant
 from tests.fixtures.people import Person, fresh_address, sign_in_by_mail
 from tests.fixtures.server import Service
-from tests.fixtures.sign_on import HTML, REDIRECT, Flow, challenge_of, said
+from tests.fixtures.sign_on import HTML, REDIRECT, Flow, challenge_of, redirect_params
 from tests.outside.oauth_providers import OAuthProviders
 from tests.outside.smtp_server import Mailbox
 
@@ -80,7 +80,7 @@ def test_the_client_gets_its_state_and_our_issuer_back(service: Service, oauth: 
     somebody_new(oauth, "google")
 
     with Flow(service, authorize("google"), state="a b&code=c") as flow:
-        answered = said(flow.walk(oauth.google.browse))
+        answered = redirect_params(flow.walk(oauth.google.browse))
 
     assert answered["state"] == "a b&code=c"
     assert answered["iss"] == f"http://localhost:{service.port}"
@@ -282,7 +282,7 @@ def test_a_person_comes_into_a_tenant_only_as_its_member(
     somebody_new(oauth, "google")
 
     with Flow(service, authorize("google"), tenant_id=tenant.id) as flow:
-        stranger = said(flow.walk(oauth.google.browse))
+        stranger = redirect_params(flow.walk(oauth.google.browse))
 
     assert (stranger["error"], stranger["error_code"]) == ("access_denied", "not_a_member")
 
@@ -330,7 +330,7 @@ def test_a_second_callback_takes_nothing_from_the_first(service: Service, oauth:
 
         oauth.google.id_token = meanwhile
         try:
-            code = said(flow.back(callback))["code"]
+            code = redirect_params(flow.back(callback))["code"]
         finally:
             oauth.google.id_token = oauth.google.sign
         third = flow.back(callback)
@@ -376,7 +376,7 @@ def test_two_tabs_of_one_browser_both_end_well(service: Service, oauth: OAuthPro
 
     with Flow(service, authorize("google")) as browser:
         callbacks = [oauth.google.browse(browser.provider_url()) for _ in range(2)]
-        ends = [said(browser.back(callback)) for callback in callbacks]
+        ends = [redirect_params(browser.back(callback)) for callback in callbacks]
 
     assert all("code" in end for end in ends)
 
@@ -391,7 +391,7 @@ def test_the_provider_s_refusal_uses_the_state_up_and_its_text_goes_nowhere(
         refused = flow.get("/auth/oauth/google/callback", params=where)
         again = flow.get("/auth/oauth/google/callback", params={"state": state, "code": "x"})
 
-    assert said(refused)["error_code"] == "provider_refused"
+    assert redirect_params(refused)["error_code"] == "provider_refused"
     assert "evil" not in refused.headers["location"]
     assert "blink" not in refused.headers["location"]
     assert again.status_code == 400
@@ -420,7 +420,7 @@ def test_nothing_but_a_number_is_a_person_at_x(
     oauth.twitter.profile = profile
 
     with Flow(service, authorize("twitter")) as flow:
-        refused = said(flow.walk(oauth.twitter.browse))
+        refused = redirect_params(flow.walk(oauth.twitter.browse))
 
     assert (refused["error"], refused["error_code"]) == ("access_denied", "profile_invalid")
 

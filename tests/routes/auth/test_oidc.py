@@ -15,12 +15,12 @@ from tests.fixtures.callers import Client, new_tenant
 from tests.fixtures.people import Person, member, sign_in_by_mail
 from tests.fixtures.saml_sign_on import SamlTenant
 from tests.fixtures.server import Service
-from tests.fixtures.sign_on import Flow, refusal, said, verified_domain
+from tests.fixtures.sign_on import Flow, redirect_params, refusal, verified_domain
 from tests.outside.dns_server import DnsServer
 from tests.outside.identity_providers.oidc import OidcClient, running_oidc_provider
-from tests.outside.jose import SigningKey, compact, hmac_signed, signed, unencoded, unsigned
+from tests.outside.jose import SigningKey, compact, hmac_signed, sign_token, token_in_the_clear, token_without_signature
 from tests.outside.oidc_server import OidcServer, running_oidc_server
-from tests.outside.replies import Reply, html, json, redirect, zipped
+from tests.outside.replies import Reply, html, json, redirect, zip_bomb
 from tests.outside.smtp_server import Mailbox
 
 ID = "acme-idp"
@@ -103,7 +103,7 @@ def test_the_same_subject_is_the_same_person_whatever_address_it_brings(oidc: Oi
 
 def test_the_provider_may_be_named_by_id_and_tenant_apart(oidc: OidcTenant) -> None:
     with Flow(oidc.service, f"/auth/oidc/{ID}/authorize", tenant_id=oidc.tenant) as flow:
-        assert "code" in said(flow.walk(oidc.idp.browse))
+        assert "code" in redirect_params(flow.walk(oidc.idp.browse))
 
 
 @pytest.mark.parametrize(("name", "is_proven"), [("Eve", False), ("eve", True)])
@@ -119,7 +119,9 @@ def test_a_removed_member_is_no_newcomer_at_the_tenants_other_provider(
         with closing(sign_in_by_mail(oidc.service, mailbox, address)) as known:
             as_platform.ok("POST", members, {"userId": known.id, "role": "developer"})
     with saml.flow() as flow:
-        user = flow.exchange(said(flow.arrive(name_id=f"{name}@{oidc.domain}"))["code"]).json()["data"]["user"]["id"]
+        user = flow.exchange(redirect_params(flow.arrive(name_id=f"{name}@{oidc.domain}"))["code"]).json()["data"][
+            "user"
+        ]["id"]
 
     as_platform.ok("DELETE", f"{members}/{user}")
     removed = oidc.refusal()
@@ -158,34 +160,34 @@ async def test_keys_that_changed_between_leaving_and_coming_back_are_fetched(
         await owner.execute(
             "UPDATE provider_keys SET asked_at = asked_at - interval '2 minutes' WHERE tenant_id = $1", oidc.tenant
         )
-        assert "code" in said(flow.back(oidc.idp.browse(address)))
+        assert "code" in redirect_params(flow.back(oidc.idp.browse(address)))
 
 
 def test_a_key_that_nobody_shows_is_waited_for_and_then_refused(oidc: OidcTenant) -> None:
     """O12."""
     stranger = SigningKey()
-    oidc.idp.id_token = lambda claims: signed(claims, stranger)
+    oidc.idp.id_token = lambda claims: sign_token(claims, stranger)
 
     with oidc.flow() as flow:
-        answered = said(flow.walk(oidc.idp.browse))
+        answered = redirect_params(flow.walk(oidc.idp.browse))
 
     assert (answered["error"], answered["error_code"]) == ("temporarily_unavailable", "keys_unavailable")
 
 
 FORGED: dict[str, Any] = {
-    "none": lambda claims, key: unsigned(claims, "none"),
-    "nOnE": lambda claims, key: unsigned(claims, "nOnE"),
+    "none": lambda claims, key: token_without_signature(claims, "none"),
+    "nOnE": lambda claims, key: token_without_signature(claims, "nOnE"),
     "the public key as a secret": lambda claims, key: hmac_signed(claims, key.public_pem),
-    "a header of its own": lambda claims, key: signed(claims, key, jwk=key.jwk),
-    "crit": lambda claims, key: signed(claims, key, crit=["exp"]),
-    "b64": unencoded,
-    "five parts": lambda claims, key: signed(claims, key) + ".a.b",
+    "a header of its own": lambda claims, key: sign_token(claims, key, jwk=key.jwk),
+    "crit": lambda claims, key: sign_token(claims, key, crit=["exp"]),
+    "b64": token_in_the_clear,
+    "five parts": lambda claims, key: sign_token(claims, key) + ".a.b",
     "twice the same": lambda claims, key: compact(
         {"alg": "RS256", "kid": key.kid}, msgspec.json.encode(claims)[:-1] + b',"sub":"other"}', key.sign
     ),
-    "too long": lambda claims, key: signed({**claims, "x": "x" * 16 * 1024}, key),
+    "too long": lambda claims, key: sign_token({**claims, "x": "x" * 16 * 1024}, key),
     "nothing": lambda claims, key: None,
-    "a list": lambda claims, key: [signed(claims, key)],
+    "a list": lambda claims, key: [sign_token(claims, key)],
 }
 
 
@@ -239,7 +241,7 @@ def test_a_token_of_another_flow_proves_nothing_in_this_one(oidc: OidcTenant) ->
 
     oidc.idp.id_token = keep
     with oidc.flow() as first, oidc.flow() as second:
-        assert "code" in said(first.walk(oidc.idp.browse))
+        assert "code" in redirect_params(first.walk(oidc.idp.browse))
         assert refusal(second.walk(oidc.idp.browse)) == "id_token_nonce"
 
 
@@ -278,9 +280,9 @@ def test_a_token_by_a_key_that_is_skipped_signs_nobody_in(oidc: OidcTenant, odd:
         other.shown_keys = [shown, SigningKey(kid="namesake").jwk, other.keys[0].jwk]
         oidc.put(issuer=other.issuer)
         with oidc.flow() as flow:
-            assert "code" in said(flow.walk(other.browse))
+            assert "code" in redirect_params(flow.walk(other.browse))
 
-        other.id_token = lambda claims: signed(claims, key)
+        other.id_token = lambda claims: sign_token(claims, key)
         with oidc.flow() as flow:
             assert refusal(flow.walk(other.browse)) == "keys_unavailable"
 
@@ -355,7 +357,7 @@ USERINFO: dict[str, tuple[Reply, str]] = {
     "500": (Reply(500), "userinfo_failed"),
     "elsewhere": (redirect("/elsewhere"), "userinfo_failed"),
     "17 KiB": (json({"sub": "x" * 17 * 1024}), "userinfo_failed"),
-    "packed": (zipped(b"{}"), "userinfo_failed"),
+    "packed": (zip_bomb(b"{}"), "userinfo_failed"),
 }
 
 
@@ -504,7 +506,7 @@ def test_nothing_secret_of_a_flow_is_logged_or_recorded(oidc: OidcTenant) -> Non
     with oidc.flow() as flow:
         address = flow.provider_url()
         state = dict(parse_qsl(urlsplit(address).query))["state"]
-        code = said(flow.back(oidc.idp.browse(address)))["code"]
+        code = redirect_params(flow.back(oidc.idp.browse(address)))["code"]
         flow.exchange(code)
         seen += [state, code, flow.verifier, flow.cookies["custody-flow"]]
 

@@ -24,7 +24,7 @@ _GET = """async options => (await navigator.credentials.get({
 def test_a_browser_s_passkey_signs_in_and_steps_up(service: Service) -> None:
     with closing(sign_in(service)) as person, browser_page(f"http://localhost:{service.port}") as visit:
         visit.page.goto("/ready")
-        made = _registered(person, visit)
+        made = _register(person, visit)
         options = person.ok("POST", "/auth/passkeys/login/options", {})
         signed_in = person.ok("POST", "/auth/passkeys/login/verify", {"credential": visit.page.evaluate(_GET, options)})
         options = person.ok("POST", "/auth/mfa/passkey/options", {})
@@ -41,7 +41,7 @@ def test_a_browser_s_passkey_signs_in_and_steps_up(service: Service) -> None:
 def test_a_browser_that_does_not_know_its_owner_shows_no_second_factor(service: Service) -> None:
     with closing(sign_in(service)) as person, browser_page(f"http://localhost:{service.port}") as visit:
         visit.page.goto("/ready")
-        _registered(person, visit)
+        _register(person, visit)
         visit.authenticator.verify_user(False)
         options = person.ok("POST", "/auth/mfa/passkey/options", {}) | {"userVerification": "discouraged"}
         shown = person.post("/auth/mfa/passkey/step-up", json={"credential": visit.page.evaluate(_GET, options)})
@@ -52,15 +52,15 @@ def test_a_browser_that_does_not_know_its_owner_shows_no_second_factor(service: 
 def test_a_browser_makes_no_second_passkey_on_one_device(service: Service) -> None:
     with closing(sign_in(service)) as person, browser_page(f"http://localhost:{service.port}") as visit:
         visit.page.goto("/ready")
-        _registered(person, visit)
+        _register(person, visit)
         options = person.ok("POST", "/auth/mfa/passkey/options", {})
         answer = {"credential": visit.page.evaluate(_GET, options)}
         person.take(person.ok("POST", "/auth/mfa/passkey/step-up", answer))
         with pytest.raises(Error, match="InvalidStateError"):
-            _registered(person, visit)
+            _register(person, visit)
 
 
-def _registered(person: Person, visit: Visit) -> dict[str, Any]:
+def _register(person: Person, visit: Visit) -> dict[str, Any]:
     options = person.ok("POST", "/auth/passkeys/register/options", {})
     body = {"credential": visit.page.evaluate(_CREATE, options)}
     return dict(person.ok("POST", "/auth/passkeys/register/verify", body))

@@ -65,7 +65,7 @@ KEYS: list[Any] = [
 
 
 @pytest.fixture
-def keyed(person: Person, device: Authenticator) -> Person:
+def key_holder(person: Person, device: Authenticator) -> Person:
     """Somebody with one passkey, on the device."""
     person.ok("POST", ADD, {"credential": device.create(person.ok("POST", NEW, {}))})
     return person
@@ -73,7 +73,7 @@ def keyed(person: Person, device: Authenticator) -> Person:
 
 @pytest.mark.parametrize("lie", [*LIES, {"kind": "webauthn.create"}], ids=str)
 def test_sign_in_elsewhere_is_none_here(
-    keyed: Person, device: Authenticator, fresh: Person, lie: dict[str, Any]
+    key_holder: Person, device: Authenticator, fresh: Person, lie: dict[str, Any]
 ) -> None:
     answer = device.get(fresh.ok("POST", ASK, {}), **lie)
 
@@ -89,7 +89,7 @@ def test_a_passkey_of_elsewhere_is_not_registered(person: Person, device: Authen
 
 @pytest.mark.parametrize(("inside", "status"), [(True, 401), (False, 200)])
 def test_a_page_inside_another_is_not_the_site(
-    keyed: Person, device: Authenticator, fresh: Person, inside: bool, status: int
+    key_holder: Person, device: Authenticator, fresh: Person, inside: bool, status: int
 ) -> None:
     answer = device.get(fresh.ok("POST", ASK, {}))
     response, key = answer["response"], device.passkeys[0].key
@@ -104,29 +104,29 @@ def test_a_page_inside_another_is_not_the_site(
     assert fresh.post(LOGIN, json={"credential": answer}).status_code == status
 
 
-def test_an_answer_works_once(keyed: Person, device: Authenticator, fresh: Person) -> None:
+def test_an_answer_works_once(key_holder: Person, device: Authenticator, fresh: Person) -> None:
     answer = device.get(fresh.ok("POST", ASK, {}))
 
     assert fresh.post(LOGIN, json={"credential": answer}).status_code == 200
     assert refusal(fresh.post(LOGIN, json={"credential": answer})) == (401, "challenge_invalid")
 
 
-def test_a_wrong_answer_uses_its_challenge_up(keyed: Person, device: Authenticator, fresh: Person) -> None:
+def test_a_wrong_answer_uses_its_challenge_up(key_holder: Person, device: Authenticator, fresh: Person) -> None:
     options = fresh.ok("POST", ASK, {})
     fresh.post(LOGIN, json={"credential": device.get(options, origin="https://evil.example")})
 
     assert refusal(fresh.post(LOGIN, json={"credential": device.get(options)})) == (401, "challenge_invalid")
 
 
-def test_a_challenge_serves_its_purpose_alone(keyed: Person, device: Authenticator, fresh: Person) -> None:
-    to_sign_in, to_step_up = fresh.ok("POST", ASK, {}), keyed.ok("POST", SHOW, {})
+def test_a_challenge_serves_its_purpose_alone(key_holder: Person, device: Authenticator, fresh: Person) -> None:
+    to_sign_in, to_step_up = fresh.ok("POST", ASK, {}), key_holder.ok("POST", SHOW, {})
     answers = device.get(to_sign_in), device.get(to_step_up)
 
-    assert refusal(keyed.post(STEP_UP, json={"credential": answers[0]})) == (401, "challenge_invalid")
+    assert refusal(key_holder.post(STEP_UP, json={"credential": answers[0]})) == (401, "challenge_invalid")
     assert refusal(fresh.post(LOGIN, json={"credential": answers[1]})) == (401, "challenge_invalid")
     # Neither was used up by that.
     assert fresh.post(LOGIN, json={"credential": answers[0]}).status_code == 200
-    assert keyed.post(STEP_UP, json={"credential": answers[1]}).status_code == 200
+    assert key_holder.post(STEP_UP, json={"credential": answers[1]}).status_code == 200
 
 
 def test_a_challenge_to_register_does_not_sign_in(person: Person, device: Authenticator, fresh: Person) -> None:
@@ -138,9 +138,9 @@ def test_a_challenge_to_register_does_not_sign_in(person: Person, device: Authen
     assert refusal(person.post(STEP_UP, json={"credential": answer})) == (401, "challenge_invalid")
 
 
-def test_a_challenge_serves_its_own_session_alone(service: Service, keyed: Person, device: Authenticator) -> None:
-    options = keyed.ok("POST", SHOW, {})
-    with closing(sign_in(service, keyed.wallet)) as same, closing(sign_in(service)) as other:
+def test_a_challenge_serves_its_own_session_alone(service: Service, key_holder: Person, device: Authenticator) -> None:
+    options = key_holder.ok("POST", SHOW, {})
+    with closing(sign_in(service, key_holder.wallet)) as same, closing(sign_in(service)) as other:
         for somebody in (same, other):
             answer = somebody.post(STEP_UP, json={"credential": device.get(options)})
             assert refusal(answer) == (401, "challenge_invalid")
@@ -156,7 +156,7 @@ def test_a_passkey_is_registered_by_the_session_that_asked(
 
 
 async def test_a_challenge_ends_after_five_minutes(
-    keyed: Person, device: Authenticator, fresh: Person, owner: asyncpg.Connection
+    key_holder: Person, device: Authenticator, fresh: Person, owner: asyncpg.Connection
 ) -> None:
     answer = device.get(fresh.ok("POST", ASK, {}))
     await owner.execute("UPDATE challenges SET expires_at = expires_at - interval '300 seconds'")
@@ -165,7 +165,7 @@ async def test_a_challenge_ends_after_five_minutes(
 
 
 async def test_a_challenge_that_the_signer_did_not_make_is_none(
-    keyed: Person, device: Authenticator, fresh: Person, owner: asyncpg.Connection
+    key_holder: Person, device: Authenticator, fresh: Person, owner: asyncpg.Connection
 ) -> None:
     made_up = os.urandom(56)
     await owner.execute(
@@ -184,24 +184,26 @@ def test_an_unknown_passkey(person: Person, device: Authenticator, fresh: Person
     assert refusal(fresh.post(LOGIN, json={"credential": answer})) == (401, "passkey_unknown")
 
 
-def test_another_person_s_passkey_steps_nobody_up(service: Service, keyed: Person, device: Authenticator) -> None:
+def test_another_person_s_passkey_steps_nobody_up(service: Service, key_holder: Person, device: Authenticator) -> None:
     with closing(sign_in(service)) as thief:
         own = Authenticator(f"http://localhost:{service.port}")
         thief.ok("POST", ADD, {"credential": own.create(thief.ok("POST", NEW, {}))})
-        answer = own.get(keyed.ok("POST", SHOW, {}), passkey=own.passkeys[0])
+        answer = own.get(key_holder.ok("POST", SHOW, {}), passkey=own.passkeys[0])
 
-    assert refusal(keyed.post(STEP_UP, json={"credential": answer})) == (401, "passkey_unknown")
+    assert refusal(key_holder.post(STEP_UP, json={"credential": answer})) == (401, "passkey_unknown")
 
 
 @pytest.mark.parametrize("handle", [None, base64(bytes(16)), ""])
-def test_a_passkey_says_whose_it_is(keyed: Person, device: Authenticator, fresh: Person, handle: str | None) -> None:
+def test_a_passkey_says_whose_it_is(
+    key_holder: Person, device: Authenticator, fresh: Person, handle: str | None
+) -> None:
     answer = device.get(fresh.ok("POST", ASK, {}))
     answer["response"]["userHandle"] = handle
 
     assert refusal(fresh.post(LOGIN, json={"credential": answer})) == (401, "passkey_unknown")
 
 
-def test_a_signature_by_another_key(keyed: Person, device: Authenticator, fresh: Person) -> None:
+def test_a_signature_by_another_key(key_holder: Person, device: Authenticator, fresh: Person) -> None:
     forged = msgspec.structs.replace(device.passkeys[0], key=ec.generate_private_key(ec.SECP256R1()))
     answer = device.get(fresh.ok("POST", ASK, {}), passkey=forged)
 
@@ -218,7 +220,7 @@ def test_a_signature_by_another_key(keyed: Person, device: Authenticator, fresh:
     ids=["public key", "credential id", "user"],
 )
 async def test_a_passkey_that_was_changed_in_the_database_signs_nobody_in(
-    service: Service, keyed: Person, device: Authenticator, fresh: Person, owner: asyncpg.Connection, change: str
+    service: Service, key_holder: Person, device: Authenticator, fresh: Person, owner: asyncpg.Connection, change: str
 ) -> None:
     """Each change alone lets a thief's key answer for somebody else, if nobody looked at the row's MAC."""
     thief_s = Authenticator(f"http://localhost:{service.port}")
@@ -227,7 +229,7 @@ async def test_a_passkey_that_was_changed_in_the_database_signs_nobody_in(
     await owner.execute("CREATE TEMP TABLE gone AS SELECT * FROM passkeys WHERE user_id = $1::text::uuid", thief.id)
     if "SET credential_id" in change:
         await owner.execute("DELETE FROM passkeys WHERE user_id = $1", thief.id)
-    await owner.execute(change, keyed.id, thief.id)
+    await owner.execute(change, key_holder.id, thief.id)
     known = device if "SET public_key" in change else thief_s
     forged = msgspec.structs.replace(
         thief_s.passkeys[0], id=known.passkeys[0].id, user_handle=device.passkeys[0].user_handle
@@ -239,7 +241,7 @@ async def test_a_passkey_that_was_changed_in_the_database_signs_nobody_in(
 
 @pytest.mark.parametrize("broken", NONSENSE, ids=lambda broken: str(broken)[:40])
 def test_a_malformed_webauthn_answer_is_refused_as_such(
-    keyed: Person, device: Authenticator, fresh: Person, broken: dict[str, Any]
+    key_holder: Person, device: Authenticator, fresh: Person, broken: dict[str, Any]
 ) -> None:
     good = device.get(fresh.ok("POST", ASK, {}))
     response = broken.get("response")
@@ -248,12 +250,12 @@ def test_a_malformed_webauthn_answer_is_refused_as_such(
     sent = {"credential": good | broken if broken else {}}
 
     assert refusal(fresh.post(LOGIN, json=sent)) == (400, "passkey_malformed")
-    assert refusal(keyed.post(STEP_UP, json=sent)) == (400, "passkey_malformed")
+    assert refusal(key_holder.post(STEP_UP, json=sent)) == (400, "passkey_malformed")
 
 
 @pytest.mark.parametrize("data", [b"", b"\0" * 36, b"\xff" * 37, b"\0" * 37 + b"\xff" * 100, b"\xa0" * 300])
 def test_broken_data_of_a_device_is_no_sign_in(
-    keyed: Person, device: Authenticator, fresh: Person, data: bytes
+    key_holder: Person, device: Authenticator, fresh: Person, data: bytes
 ) -> None:
     answer = device.get(fresh.ok("POST", ASK, {}))
     answer["response"]["authenticatorData"] = base64(data)

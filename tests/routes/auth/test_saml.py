@@ -16,12 +16,12 @@ from tests.fixtures.people import Person, fresh_address, member, sign_in_by_mail
 from tests.fixtures.postgres import Database
 from tests.fixtures.saml_sign_on import SSO_URL, SamlTenant
 from tests.fixtures.server import Service
-from tests.fixtures.sign_on import HTML, refusal, said, verified_domain
+from tests.fixtures.sign_on import HTML, redirect_params, refusal, verified_domain
 from tests.outside.authenticator import Authenticator
 from tests.outside.dns_server import DnsServer
-from tests.outside.saml_answers import PERSISTENT, SAML, TRANSIENT, key, signed, the
+from tests.outside.saml_answers import PERSISTENT, SAML, TRANSIENT, key, sign_tree, the
 from tests.outside.smtp_server import Mailbox
-from tests.routes.tenants.makers import held, somebody_waits
+from tests.routes.tenants.makers import holding, somebody_waits
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def saml(service: Service, as_owner: Person, dns_server: DnsServer) -> SamlTenan
 def signed_in(saml: SamlTenant, **changed: Any) -> Person:
     """Somebody whom the provider signed in."""
     with saml.flow() as flow:
-        answer = flow.exchange(said(flow.arrive(**changed))["code"])
+        answer = flow.exchange(redirect_params(flow.arrive(**changed))["code"])
     assert answer.status_code == 200, answer.text
     somebody = Person(base_url=saml.service.url, timeout=30)
     somebody.take(answer.json()["data"])
@@ -96,7 +96,7 @@ def test_a_certificate_may_be_sent_as_base64_alone(saml: SamlTenant) -> None:
     assert answer.json()["data"]["certificates"] == saml.put().json()["data"]["certificates"]
     assert saml.put(idpCertPems=[bare]).json()["data"]["idpCertPems"][0].startswith("-----BEGIN CERTIFICATE-----\n")
     with saml.flow() as flow:
-        assert "code" in said(flow.arrive())
+        assert "code" in redirect_params(flow.arrive())
     for wrong in (bare[:-8], f"{bare}\n{bare}", b64encode(key("rsa1024").der).decode()):
         refused = saml.put(idpCertPems=[wrong])
         assert (refused.status_code, refused.json()["data"]["code"]) == (400, "idp_certificate_invalid")
@@ -116,7 +116,7 @@ def test_an_answer_of_an_indenting_printer_signs_the_same_person_in(saml: SamlTe
         with saml.flow() as flow:
             flow.leave()
             tree = change(flow.answer(name_id=address, attributes={"email": [address, address]}).tree())
-            code = said(flow.bring(signed(tree, saml.key)))["code"]
+            code = redirect_params(flow.bring(sign_tree(tree, saml.key)))["code"]
             people.append(flow.exchange(code).json()["data"]["user"]["id"])
 
     assert people[0] == people[1]
@@ -135,9 +135,9 @@ def test_one_of_several_confirmations_suffices_and_an_assertion_works_once_by_al
         if not right:
             the(first, "SubjectConfirmationData").set("InResponseTo", "_another")
         first.addprevious(other)
-        answer = flow.bring(signed(tree, saml.key))
+        answer = flow.bring(sign_tree(tree, saml.key))
 
-    assert ("code" in said(answer)) is right
+    assert ("code" in redirect_params(answer)) is right
     if not right:
         assert refusal(answer) == "saml_request_mismatch"
 
@@ -263,9 +263,9 @@ async def test_an_act_of_the_operator_while_the_member_signs_on_is_not_undone(
         sent = ("POST", members, {"userId": somebody.id, "role": "viewer"})
 
     with saml.flow() as flow:
-        code = said(flow.arrive(name_id=address, attributes={"groups": ["boss"]}))["code"]
+        code = redirect_params(flow.arrive(name_id=address, attributes={"groups": ["boss"]}))["code"]
         # The operator's act has written the membership by then, and waits with the accounts.
-        async with held(database, "SELECT FROM identities WHERE user_id = $1 FOR UPDATE", somebody.id):
+        async with holding(database, "SELECT FROM identities WHERE user_id = $1 FOR UPDATE", somebody.id):
             operating = asyncio.create_task(asyncio.to_thread(as_platform.ok, *sent))
             await somebody_waits(owner, "FROM identities")
             exchanging = asyncio.create_task(asyncio.to_thread(flow.exchange, code))
@@ -326,11 +326,11 @@ async def test_newcomers_at_once_are_no_more_than_the_quota_of_members(
         )
 
         with saml.flow() as one, saml.flow() as other:
-            codes = [(flow, said(flow.arrive())["code"]) for flow in (one, other)]
+            codes = [(flow, redirect_params(flow.arrive())["code"]) for flow in (one, other)]
             # Room for one of them.
             as_platform.ok("DELETE", f"/platform/tenants/{few.id}/members/{boss.id}", {"force": True})
             # What is written after the membership waits, so neither is through before the other comes to the count.
-            async with held(database, "LOCK TABLE sso_memberships IN SHARE MODE"):
+            async with holding(database, "LOCK TABLE sso_memberships IN SHARE MODE"):
                 exchanging = [asyncio.create_task(asyncio.to_thread(flow.exchange, code)) for flow, code in codes]
                 await soon(lambda: owner.fetchval(waiting), 2)
             answers = await asyncio.gather(*exchanging)
@@ -350,7 +350,7 @@ def test_a_name_in_an_endless_format_is_refused(saml: SamlTenant) -> None:
         named = refusal(flow.arrive(name_id="a1b2", name_id_format="urn:" + "x" * 253))
     with saml.flow() as flow:
         attributes = {"email": [saml.address()]}
-        longest = said(flow.arrive(name_id="a1b2", name_id_format="urn:" + "x" * 252, attributes=attributes))
+        longest = redirect_params(flow.arrive(name_id="a1b2", name_id_format="urn:" + "x" * 252, attributes=attributes))
 
     assert (named, "code" in longest) == ("saml_name_id", True)
 
@@ -378,13 +378,13 @@ def test_an_answer_works_once(saml: SamlTenant) -> None:
     """S27."""
     with saml.flow() as flow:
         flow.leave()
-        content = flow.answer().signed(saml.key)
+        content = flow.answer().sign(saml.key)
         first, second = flow.bring(content), flow.bring(content)
         # Under a fresh RelayState it is no answer to the new request.
         flow.leave()
         third = flow.bring(content)
 
-    assert "code" in said(first)
+    assert "code" in redirect_params(first)
     assert (second.status_code, second.json()["data"]["code"]) == (400, "sign_in_state_invalid")
     assert refusal(third) == "saml_request_mismatch"
 
@@ -404,7 +404,7 @@ def test_an_answer_to_no_request_is_refused_with_a_page(saml: SamlTenant, relay_
     with saml.flow() as flow:
         flow.leave()
         flow.headers["Accept"] = HTML["Accept"]
-        refused = flow.bring(flow.answer().signed(saml.key), RelayState=relay_state)
+        refused = flow.bring(flow.answer().sign(saml.key), RelayState=relay_state)
 
     assert refused.status_code == 400
     assert code in refused.text
@@ -415,7 +415,7 @@ def test_an_answer_from_another_browser_uses_the_request_up(saml: SamlTenant) ->
     with saml.flow() as victim, saml.flow() as attacker:
         victim.begin()
         attacker.leave()
-        content = attacker.answer().signed(saml.key)
+        content = attacker.answer().sign(saml.key)
         victim.relay_state = attacker.relay_state
         theirs, own = victim.bring(content), attacker.bring(content)
 
@@ -443,7 +443,7 @@ def test_a_configuration_that_changed_meanwhile_is_not_judged_by(
             saml.owner.ok("DELETE", f"/tenants/{saml.tenant}/saml-sso")
         else:
             assert saml.put(**change).status_code == 200
-        refused = refusal(flow.bring(flow.answer().signed(saml.key)))
+        refused = refusal(flow.bring(flow.answer().sign(saml.key)))
 
     assert refused == "provider_changed"
 
@@ -493,7 +493,7 @@ def test_a_text_that_is_no_answer_at_all_is_refused(saml: SamlTenant, response: 
 
 def test_a_refusal_is_told_to_administrators_in_full_and_to_the_client_in_a_word(saml: SamlTenant) -> None:
     with saml.flow() as flow:
-        answered = said(flow.arrive(name_id="ann@unknown.example.org"))
+        answered = redirect_params(flow.arrive(name_id="ann@unknown.example.org"))
     rows = saml.owner.ok("GET", "/audit/events?action=sso.refused")["data"]
 
     assert "unknown.example.org" not in str(answered)
@@ -585,7 +585,7 @@ async def test_a_row_that_somebody_else_wrote_signs_nobody_in(saml: SamlTenant, 
             saml.key.certificate.replace("\n", "\\n"),
             theirs,
         )
-        refused = flow.bring(flow.answer().signed(key("rsa", "of somebody else")))
+        refused = flow.bring(flow.answer().sign(key("rsa", "of somebody else")))
 
     assert refused.status_code == 503
     assert refused.json()["data"]["code"] == "sealed_value_tampered"

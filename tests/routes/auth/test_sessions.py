@@ -19,11 +19,11 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from ops import places
 from tests.fixtures.callers import Agent, Client, Tenant, platform_client
-from tests.fixtures.deployments import database_apart, deployed
-from tests.fixtures.forgery import claims_of, resigned
+from tests.fixtures.deployments import database_apart, deploy
+from tests.fixtures.forgery import claims_of, sign_again
 from tests.fixtures.people import Person, member, says, sign_in
 from tests.fixtures.server import Service
-from tests.fixtures.signer_socket import greeted
+from tests.fixtures.signer_socket import greet
 
 ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
@@ -36,14 +36,14 @@ def outcome(answer: httpx.Response) -> tuple[int, str]:
     return answer.status_code, answer.json()["data"]["code"]
 
 
-def seen(client: Client, token: str) -> httpx.Response:
+def ask_session(client: Client, token: str) -> httpx.Response:
     """Ask who is signed in with an access token."""
     return client.get("/auth/session", headers={"Authorization": f"Bearer {token}"})
 
 
 def at_signer(service: Service, token: str, name: str = "EndSession", **body: Any) -> dict[str, Any]:
     """Return the signer's own answer to a session's token."""
-    with greeted(service) as wire:
+    with greet(service) as wire:
         return wire.ask(name, body, {"kind": "session", "value": token})
 
 
@@ -80,12 +80,12 @@ def test_an_access_token_says_who_where_and_for_how_long(person: Person) -> None
 
 async def test_an_access_token_expires(service: Service, person: Person, owner: asyncpg.Connection) -> None:
     now = int(time.time())
-    living = await resigned(service, owner, person.session["token"], exp=now + 60)
-    expired = await resigned(service, owner, person.session["token"], exp=now)
+    living = await sign_again(service, owner, person.session["token"], exp=now + 60)
+    expired = await sign_again(service, owner, person.session["token"], exp=now)
 
     # The same token with another end is taken, so nothing but its end is what is wrong.
-    assert seen(person, living).status_code == 200
-    assert outcome(seen(person, expired)) == (401, "bad_token")
+    assert ask_session(person, living).status_code == 200
+    assert outcome(ask_session(person, expired)) == (401, "bad_token")
     assert at_signer(service, expired)["kind"] == "BadProof"
     assert at_signer(service, living)["type"] == "Done"
 
@@ -119,18 +119,18 @@ async def test_an_access_token_expires(service: Service, person: Person, owner: 
 async def test_a_token_that_says_something_else_is_401_even_under_our_own_key(
     service: Service, person: Person, owner: asyncpg.Connection, changed: dict[str, Any]
 ) -> None:
-    token = await resigned(service, owner, person.session["token"], **changed)
+    token = await sign_again(service, owner, person.session["token"], **changed)
 
-    assert seen(person, token).status_code == 401
+    assert ask_session(person, token).status_code == 401
     assert at_signer(service, token)["kind"] == "BadProof"
 
 
 async def test_a_role_in_a_token_counts_for_nothing(service: Service, guest: Person, owner: asyncpg.Connection) -> None:
     now = int(time.time())
-    token = await resigned(service, owner, guest.session["token"], role="owner", mfa_at=now)
+    token = await sign_again(service, owner, guest.session["token"], role="owner", mfa_at=now)
     act = {"json": {"id": "mine", "name": "Mine"}, "headers": {"Authorization": f"Bearer {token}"}}
 
-    assert seen(guest, token).json()["data"]["tenant"]["role"] == "viewer"
+    assert ask_session(guest, token).json()["data"]["tenant"]["role"] == "viewer"
     assert outcome(guest.post("/agents", **act)) == (403, "wrong_role")
     told = at_signer(service, token, "CreateAgents", agents=[{"id": "mine", "name": "Mine"}])
     assert (told["kind"], told["code"]) == ("Forbidden", "wrong_role")
@@ -142,42 +142,42 @@ def test_a_forged_token_is_401(service: Service, person: Person, as_nobody: Clie
     own = Ed25519PrivateKey.generate()
     public = as_nobody.get("/.well-known/jwks.json").json()["keys"][0]["x"]
     first, second, third = token.split(".")
-    body = f"{encoded({**header, 'alg': 'HS256'})}.{encoded(claims)}"
+    body = f"{encode({**header, 'alg': 'HS256'})}.{encode(claims)}"
     mac = hmac.digest(base64.urlsafe_b64decode(public + "=="), body.encode(), hashlib.sha256)
     forged = {
-        "no algorithm": f"{encoded({**header, 'alg': 'none'})}.{encoded(claims)}.",
+        "no algorithm": f"{encode({**header, 'alg': 'none'})}.{encode(claims)}.",
         "another key": jwt.encode(claims, own, "EdDSA", headers={"kid": header["kid"]}),
         "another key by its own name": jwt.encode(claims, own, "EdDSA", headers={"kid": "mine"}),
         "HMAC with the public key": f"{body}.{base64.urlsafe_b64encode(mac).rstrip(b'=').decode()}",
-        "another role": f"{first}.{encoded({**claims, 'role': 'admin'})}.{third}",
-        "fresh MFA": f"{first}.{encoded({**claims, 'mfa_at': int(time.time())})}.{third}",
+        "another role": f"{first}.{encode({**claims, 'role': 'admin'})}.{third}",
+        "fresh MFA": f"{first}.{encode({**claims, 'mfa_at': int(time.time())})}.{third}",
         "a refresh token": person.session["refreshToken"],
         "cut": token[:-4],
         "two parts": f"{first}.{second}",
     }
 
     for what, shown in forged.items():
-        assert seen(as_nobody, shown).status_code == 401, what
+        assert ask_session(as_nobody, shown).status_code == 401, what
         assert at_signer(service, shown)["kind"] == "BadProof", what
-    assert seen(as_nobody, token).status_code == 200
+    assert ask_session(as_nobody, token).status_code == 200
 
 
 @pytest.mark.parametrize("issuer", ["https://evil.example", "", ...], ids=["another", "empty", "none"])
 async def test_a_token_of_another_issuer_is_none_even_under_our_key(
     service: Service, person: Person, agent: Agent, as_nobody: Client, owner: asyncpg.Connection, issuer: Any
 ) -> None:
-    theirs = await resigned(service, owner, person.session["token"], iss=issuer)
-    agents = await resigned(service, owner, agent.headers["Authorization"].split()[1], iss=issuer)
+    theirs = await sign_again(service, owner, person.session["token"], iss=issuer)
+    agents = await sign_again(service, owner, agent.headers["Authorization"].split()[1], iss=issuer)
 
-    assert seen(as_nobody, theirs).status_code == 401
+    assert ask_session(as_nobody, theirs).status_code == 401
     assert at_signer(service, theirs)["kind"] == "BadProof"
     answer = as_nobody.get(f"/agents/{agent.id}", headers={"Authorization": f"Bearer {agents}"})
     assert (answer.status_code, answer.json()["data"]["code"]) == (401, "bad_token")
-    own = await resigned(service, owner, person.session["token"])
-    assert seen(as_nobody, own).status_code == 200
+    own = await sign_again(service, owner, person.session["token"])
+    assert ask_session(as_nobody, own).status_code == 200
 
 
-def encoded(part: dict[str, Any]) -> str:
+def encode(part: dict[str, Any]) -> str:
     return base64.urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=").decode()
 
 
@@ -196,7 +196,7 @@ def test_a_session_is_no_agent(service: Service, person: Person) -> None:
 
     # Its person is the owner, but has shown no second factor.
     assert outcome(person.post(f"/vault/{made['id']}/sign", json=order)) == (403, "mfa_required")
-    with greeted(service) as wire:
+    with greet(service) as wire:
         question = {"kind": "evm", "request": {**order, "chainId": 31337}}
         body = {"agent": "own", "tx_id": str(uuid.uuid4()), "question": question}
         told = wire.ask("SignOrder", body, {"kind": "agent", "value": person.session["token"]})
@@ -204,7 +204,7 @@ def test_a_session_is_no_agent(service: Service, person: Person) -> None:
 
 
 def test_a_session_reveals_nothing_at_the_proxys_socket(service: Service, person: Person) -> None:
-    with greeted(service, "proxy") as wire:
+    with greet(service, "proxy") as wire:
         proof = {"kind": "agent", "value": person.session["token"]}
         told = wire.ask("RevealForRoute", {"route": str(uuid.uuid4())}, proof)
 
@@ -228,9 +228,9 @@ def test_a_refresh_gives_the_next_tokens(person: Person, session_id: str) -> Non
     assert claims_of(following["token"])["sid"] == session_id
     assert following["user"] == person.session["user"]
     assert following["tenant"] == {"id": person.tenant, "name": "Personal", "role": "owner"}
-    assert seen(person, following["token"]).status_code == 200
+    assert ask_session(person, following["token"]).status_code == 200
     # The older access token lives until it expires: its refresh token was spent, not stolen.
-    assert seen(person, person.session["token"]).status_code == 200
+    assert ask_session(person, person.session["token"]).status_code == 200
 
 
 def test_a_chain_of_refreshes_goes_on(person: Person) -> None:
@@ -252,7 +252,7 @@ async def test_a_refresh_token_that_comes_again_ends_the_session_everywhere(
     answer = refresh(person, stolen)
 
     assert outcome(answer) == (401, "refresh_token_reused")
-    assert [outcome(seen(person, token)) for token in tokens] == [(401, "session_revoked")] * (later + 1)
+    assert [outcome(ask_session(person, token)) for token in tokens] == [(401, "session_revoked")] * (later + 1)
     assert outcome(person.refresh()) == (401, "refresh_token_invalid")
     assert (await actions(owner, session_id))[-1] == "session.reuse_detected"
 
@@ -295,10 +295,10 @@ def test_of_refreshes_at_once_no_two_living_pairs_come(person: Person) -> None:
     assert {outcome(answer)[0] for answer in answers if answer.status_code != 200} == {401}
     # One of the two was a thief, so both sessions are dead.
     assert refresh(person, won[0]["refreshToken"]).status_code == 401
-    assert seen(person, won[0]["token"]).status_code == 401
+    assert ask_session(person, won[0]["token"]).status_code == 401
 
 
-def bent(token: str, how: str) -> Any:
+def bend(token: str, how: str) -> Any:
     raw = bytearray(base64.urlsafe_b64decode(token[3:] + "=="))
     if how == "the next generation":
         raw[16:20] = (int.from_bytes(raw[16:20]) + 1).to_bytes(4)
@@ -322,7 +322,7 @@ def bent(token: str, how: str) -> Any:
 def test_a_forged_refresh_token_is_refused_and_harms_nobody(person: Person, how: str) -> None:
     person.take(person.refresh().json()["data"])
 
-    assert outcome(refresh(person, bent(person.session["refreshToken"], how))) == (401, "refresh_token_invalid")
+    assert outcome(refresh(person, bend(person.session["refreshToken"], how))) == (401, "refresh_token_invalid")
     assert person.refresh().status_code == 200
 
 
@@ -366,11 +366,11 @@ def test_a_refresh_token_of_another_deployment_is_refused(
     person: Person, postgres_home: places.Home, worker_id: str
 ) -> None:
     with (
-        deployed(database_apart(postgres_home, f"{worker_id}_abroad")) as abroad,
+        deploy(database_apart(postgres_home, f"{worker_id}_abroad")) as abroad,
         closing(sign_in(abroad)) as foreigner,
     ):
         assert outcome(refresh(person, foreigner.session["refreshToken"])) == (401, "refresh_token_invalid")
-        assert seen(person, foreigner.session["token"]).status_code == 401
+        assert ask_session(person, foreigner.session["token"]).status_code == 401
         assert foreigner.refresh().status_code == 200
 
 

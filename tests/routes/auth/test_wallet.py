@@ -28,7 +28,7 @@ def nonce(client: Client) -> str:
     return client.ok("GET", "/auth/nonce")["nonce"]
 
 
-def signed(service: Service, client: Client, wallet: Wallet | None = None, **changed: Any) -> SignedIn:
+def sign(service: Service, client: Client, wallet: Wallet | None = None, **changed: Any) -> SignedIn:
     """A message that says what an honest one says but for this, signed by a new wallet unless told otherwise."""
     return (wallet or Wallet()).sign_in(says(service, changed.pop("nonce", None) or nonce(client), **changed))
 
@@ -73,7 +73,7 @@ def test_another_wallet_is_another_person(service: Service, person: Person) -> N
 
 def test_two_first_sign_ins_at_once_make_one_person(service: Service, as_nobody: Client) -> None:
     wallet = Wallet()
-    messages = [signed(service, as_nobody, wallet) for _ in range(4)]
+    messages = [sign(service, as_nobody, wallet) for _ in range(4)]
 
     with ThreadPoolExecutor(4) as threads:
         sessions = [answer.json()["data"] for answer in threads.map(lambda it: verify(as_nobody, it), messages)]
@@ -97,14 +97,14 @@ def test_a_nonce_says_until_when_it_serves(as_nobody: Client) -> None:
 
 
 def test_a_nonce_works_once(service: Service, as_nobody: Client) -> None:
-    it = signed(service, as_nobody)
+    it = sign(service, as_nobody)
 
     assert verify(as_nobody, it).status_code == 200
     assert outcome(verify(as_nobody, it)) == (401, "nonce_invalid")
 
 
 def test_a_nonce_works_once_even_if_it_comes_many_times_at_once(service: Service, as_nobody: Client) -> None:
-    it = signed(service, as_nobody)
+    it = sign(service, as_nobody)
 
     with ThreadPoolExecutor(6) as threads:
         answers = list(threads.map(lambda _: verify(as_nobody, it), range(6)))
@@ -115,8 +115,8 @@ def test_a_nonce_works_once_even_if_it_comes_many_times_at_once(service: Service
 def test_a_nonce_is_for_one_wallet_only(service: Service, as_nobody: Client) -> None:
     given = nonce(as_nobody)
 
-    assert verify(as_nobody, signed(service, as_nobody, nonce=given)).status_code == 200
-    assert outcome(verify(as_nobody, signed(service, as_nobody, nonce=given))) == (401, "nonce_invalid")
+    assert verify(as_nobody, sign(service, as_nobody, nonce=given)).status_code == 200
+    assert outcome(verify(as_nobody, sign(service, as_nobody, nonce=given))) == (401, "nonce_invalid")
 
 
 async def test_a_nonce_does_not_work_after_five_minutes(
@@ -127,23 +127,23 @@ async def test_a_nonce_does_not_work_after_five_minutes(
 
     assert await owner.execute(moved, hashlib.sha256(given.encode()).digest()) == "UPDATE 1"
 
-    assert outcome(verify(as_nobody, signed(service, as_nobody, nonce=given))) == (401, "nonce_invalid")
+    assert outcome(verify(as_nobody, sign(service, as_nobody, nonce=given))) == (401, "nonce_invalid")
 
 
 @pytest.mark.parametrize("invented", ["0" * 32, "a" * 8, "Z" * 64])
 def test_a_nonce_that_was_never_given_out_does_not_work(service: Service, as_nobody: Client, invented: str) -> None:
-    assert outcome(verify(as_nobody, signed(service, as_nobody, nonce=invented))) == (401, "nonce_invalid")
+    assert outcome(verify(as_nobody, sign(service, as_nobody, nonce=invented))) == (401, "nonce_invalid")
 
 
 def test_a_nonce_is_used_up_by_a_sign_in_that_failed(service: Service, as_nobody: Client) -> None:
-    it = signed(service, as_nobody)
+    it = sign(service, as_nobody)
 
     assert outcome(verify(as_nobody, it, tenantId="no-such-tenant")) == (403, "not_a_member")
     assert outcome(verify(as_nobody, it)) == (401, "nonce_invalid")
 
 
 def test_a_refused_signature_does_not_use_up_the_nonce(service: Service, as_nobody: Client) -> None:
-    it = signed(service, as_nobody)
+    it = sign(service, as_nobody)
 
     assert outcome(verify(as_nobody, SignedIn(it.address, it.message, Wallet().sign(it.message))))[0] == 401
     assert verify(as_nobody, it).status_code == 200
@@ -173,24 +173,24 @@ def test_a_refused_signature_does_not_use_up_the_nonce(service: Service, as_nobo
 def test_a_message_for_another_site_is_refused(service: Service, as_nobody: Client, changed: dict[str, str]) -> None:
     here = {name: value.replace("{port}", str(service.port)) for name, value in changed.items()}
 
-    assert outcome(verify(as_nobody, signed(service, as_nobody, **here))) == (401, "siwe_domain_mismatch")
+    assert outcome(verify(as_nobody, sign(service, as_nobody, **here))) == (401, "siwe_domain_mismatch")
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "LocalHost"])
 def test_on_loopback_the_site_has_two_names(service: Service, as_nobody: Client, host: str) -> None:
     name = f"{host}:{service.port}"
 
-    assert verify(as_nobody, signed(service, as_nobody, domain=name, uri=f"http://{name}/sign-in")).status_code == 200
+    assert verify(as_nobody, sign(service, as_nobody, domain=name, uri=f"http://{name}/sign-in")).status_code == 200
 
 
 @pytest.mark.parametrize("chain", [5, 99_999_999, SOLANA_CHAIN], ids=["unknown", "huge", "not EVM"])
 def test_a_chain_that_is_no_configured_evm_chain_is_refused(service: Service, as_nobody: Client, chain: int) -> None:
-    assert outcome(verify(as_nobody, signed(service, as_nobody, chain_id=chain))) == (401, "siwe_chain_unknown")
+    assert outcome(verify(as_nobody, sign(service, as_nobody, chain_id=chain))) == (401, "siwe_chain_unknown")
 
 
 @pytest.mark.parametrize("chain", [1, 8453, EVM_CHAIN])
 def test_any_configured_evm_chain_is_accepted(service: Service, as_nobody: Client, chain: int) -> None:
-    assert verify(as_nobody, signed(service, as_nobody, chain_id=chain)).status_code == 200
+    assert verify(as_nobody, sign(service, as_nobody, chain_id=chain)).status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ def test_any_configured_evm_chain_is_accepted(service: Service, as_nobody: Clien
 def test_a_message_outside_its_time_is_refused(
     service: Service, as_nobody: Client, field: str, ago: dict[str, float]
 ) -> None:
-    assert outcome(verify(as_nobody, signed(service, as_nobody, **{field: at(**ago)}))) == (401, "siwe_not_valid_now")
+    assert outcome(verify(as_nobody, sign(service, as_nobody, **{field: at(**ago)}))) == (401, "siwe_not_valid_now")
 
 
 @pytest.mark.parametrize(
@@ -223,14 +223,14 @@ def test_a_message_outside_its_time_is_refused(
 def test_a_message_within_its_time_is_taken(
     service: Service, as_nobody: Client, field: str, ago: dict[str, float]
 ) -> None:
-    assert verify(as_nobody, signed(service, as_nobody, **{field: at(**ago)})).status_code == 200
+    assert verify(as_nobody, sign(service, as_nobody, **{field: at(**ago)})).status_code == 200
 
 
 # ---- the signature
 
 
 def test_a_signature_of_another_wallet_is_refused(service: Service, as_nobody: Client) -> None:
-    it = signed(service, as_nobody)
+    it = sign(service, as_nobody)
 
     answer = verify(as_nobody, SignedIn(it.address, it.message, Wallet().sign(it.message)))
 
@@ -240,7 +240,7 @@ def test_a_signature_of_another_wallet_is_refused(service: Service, as_nobody: C
 @pytest.mark.parametrize("part", ["nonce", "chain", "address", "statement", "space", "newline"])
 def test_a_signature_of_another_message_is_refused(service: Service, as_nobody: Client, part: str) -> None:
     wallet, other = Wallet(), Wallet()
-    it = signed(service, as_nobody, wallet, statement="Sign in.")
+    it = sign(service, as_nobody, wallet, statement="Sign in.")
     changed = {
         "nonce": it.message.replace("Nonce: ", "Nonce: a"),
         "chain": it.message.replace(f"Chain ID: {EVM_CHAIN}", "Chain ID: 1"),
@@ -256,7 +256,7 @@ def test_a_signature_of_another_message_is_refused(service: Service, as_nobody: 
     assert outcome(verify(as_nobody, SignedIn(it.address, changed, signature))) == (401, code)
 
 
-def bent(signature: str, how: str) -> str:
+def bend(signature: str, how: str) -> str:
     raw = bytes.fromhex(signature[2:])
     r, s, v = raw[:32], int.from_bytes(raw[32:64]), raw[64]
     if how == "high s":
@@ -294,15 +294,15 @@ def bent(signature: str, how: str) -> str:
     ],
 )
 def test_a_signature_that_no_wallet_makes_is_refused(service: Service, as_nobody: Client, how: str) -> None:
-    it = signed(service, as_nobody)
+    it = sign(service, as_nobody)
 
-    answer = verify(as_nobody, SignedIn(it.address, it.message, bent(it.signature, how)))
+    answer = verify(as_nobody, SignedIn(it.address, it.message, bend(it.signature, how)))
 
     assert outcome(answer) == (401, "signature_invalid")
 
 
 def test_a_signature_with_v_0_or_1_is_taken(service: Service, as_nobody: Client) -> None:
-    it = signed(service, as_nobody)
+    it = sign(service, as_nobody)
     raw = bytes.fromhex(it.signature[2:])
 
     answer = verify(as_nobody, SignedIn(it.address, it.message, "0x" + (raw[:64] + bytes((raw[64] - 27,))).hex()))
@@ -312,16 +312,16 @@ def test_a_signature_with_v_0_or_1_is_taken(service: Service, as_nobody: Client)
 
 def test_a_compact_signature_is_taken(service: Service, as_nobody: Client) -> None:
     """EIP-2098."""
-    it = signed(service, as_nobody)
+    it = sign(service, as_nobody)
 
-    answer = verify(as_nobody, SignedIn(it.address, it.message, bent(it.signature, "compact")))
+    answer = verify(as_nobody, SignedIn(it.address, it.message, bend(it.signature, "compact")))
 
     assert answer.json()["data"]["user"]["walletAddress"] == it.address
 
 
 @pytest.mark.parametrize("bad", ["", "0x", "0xzz", "deadbeef", "0xabc", "0x" + "ab" * 9000, None, 5, ["0xab"]])
 def test_a_signature_that_is_no_hex_is_400(service: Service, as_nobody: Client, bad: Any) -> None:
-    message = signed(service, as_nobody).message
+    message = sign(service, as_nobody).message
 
     answer = as_nobody.post("/auth/verify", json={"message": message, "signature": bad})
 
@@ -387,7 +387,7 @@ def test_an_address_in_lower_case_is_the_wallets(service: Service, as_nobody: Cl
     text = says(service, nonce(as_nobody)).text(wallet.address.lower())
 
     answer = verify(as_nobody, SignedIn(wallet.address, text, wallet.sign(text)))
-    again = verify(as_nobody, signed(service, as_nobody, wallet))
+    again = verify(as_nobody, sign(service, as_nobody, wallet))
 
     assert answer.json()["data"]["user"]["walletAddress"] == wallet.address
     assert answer.json()["data"]["user"]["id"] == again.json()["data"]["user"]["id"]
@@ -400,7 +400,7 @@ def test_somebody_elses_address_in_lower_case_is_not_signed_in(service: Service,
 
 
 def test_a_statement_may_be_empty(service: Service, as_nobody: Client) -> None:
-    it = signed(service, as_nobody, statement="")
+    it = sign(service, as_nobody, statement="")
 
     assert it.message.splitlines()[2:5] == ["", "", ""]
     assert verify(as_nobody, it).status_code == 200
@@ -684,16 +684,16 @@ def node() -> Iterator[BadNode]:
 
 
 @pytest.fixture(scope="module")
-def watched(service: Service, node: BadNode) -> Iterator[Service]:
+def on_bad_node(service: Service, node: BadNode) -> Iterator[Service]:
     """A deployment with that node."""
     with partner_of(service, **{f"SERVICE_RPC_URL_{EVM_CHAIN}": f"http://{node.address}"}) as running:
         yield running
 
 
 @pytest.fixture
-def at_watched(watched: Service, node: BadNode) -> Iterator[Client]:
+def at_watched(on_bad_node: Service, node: BadNode) -> Iterator[Client]:
     node.asked.clear()
-    with Client(base_url=watched.url, timeout=30) as nobody:
+    with Client(base_url=on_bad_node.url, timeout=30) as nobody:
         yield nobody
 
 
@@ -712,17 +712,17 @@ CONTRACT = "0x" + "11" * 20
     ids=str,
 )
 def test_no_node_is_asked_for_a_message_that_is_wrong(
-    watched: Service, at_watched: Client, node: BadNode, changed: dict[str, Any], refused: str
+    on_bad_node: Service, at_watched: Client, node: BadNode, changed: dict[str, Any], refused: str
 ) -> None:
     given = {"nonce": nonce(at_watched)} | changed
-    it = SignedIn(CONTRACT, says(watched, given.pop("nonce"), **given).text(CONTRACT), "0x" + "ab" * 8000)
+    it = SignedIn(CONTRACT, says(on_bad_node, given.pop("nonce"), **given).text(CONTRACT), "0x" + "ab" * 8000)
 
     assert outcome(verify(at_watched, it)) == (401, refused)
     assert node.asked == []
 
 
-def test_a_node_is_asked_little_and_once_for_a_nonce(watched: Service, at_watched: Client, node: BadNode) -> None:
-    it = signed(watched, at_watched)
+def test_a_node_is_asked_little_and_once_for_a_nonce(on_bad_node: Service, at_watched: Client, node: BadNode) -> None:
+    it = sign(on_bad_node, at_watched)
     node.results = {"eth_call": "0x"}
     with ThreadPoolExecutor(4) as threads:
         strangers = [SignedIn(it.address, it.message, Wallet().sign(it.message)) for _ in range(4)]
@@ -768,17 +768,19 @@ def break_wrapper(how: str) -> str:
         "a signature beyond the end",
     ],
 )
-def test_no_node_is_asked_about_a_broken_wrapper(watched: Service, at_watched: Client, node: BadNode, how: str) -> None:
-    text = says(watched, nonce(at_watched)).text(CONTRACT)
+def test_no_node_is_asked_about_a_broken_wrapper(
+    on_bad_node: Service, at_watched: Client, node: BadNode, how: str
+) -> None:
+    text = says(on_bad_node, nonce(at_watched)).text(CONTRACT)
 
     assert outcome(verify(at_watched, SignedIn(CONTRACT, text, break_wrapper(how)))) == (401, "signature_invalid")
     assert node.asked == []
 
 
 def test_a_wallet_that_is_not_deployed_is_one_small_question(
-    watched: Service, at_watched: Client, node: BadNode
+    on_bad_node: Service, at_watched: Client, node: BadNode
 ) -> None:
-    text = says(watched, nonce(at_watched)).text(CONTRACT)
+    text = says(on_bad_node, nonce(at_watched)).text(CONTRACT)
     it = SignedIn(CONTRACT, text, wrap(CONTRACT, b"x" * 3800, "0x" + "ab" * 3900))
 
     assert verify(at_watched, it).status_code == 200
@@ -788,13 +790,13 @@ def test_a_wallet_that_is_not_deployed_is_one_small_question(
     assert len(asked["params"][0]["data"]) < 2 * 10_000
 
 
-def test_a_wallet_with_a_key_asks_no_node(watched: Service, at_watched: Client, node: BadNode) -> None:
-    assert verify(at_watched, signed(watched, at_watched)).status_code == 200
+def test_a_wallet_with_a_key_asks_no_node(on_bad_node: Service, at_watched: Client, node: BadNode) -> None:
+    assert verify(at_watched, sign(on_bad_node, at_watched)).status_code == 200
     assert node.asked == []
 
 
-def test_few_contracts_are_asked_at_once(watched: Service, at_watched: Client, node: BadNode) -> None:
-    messages = [as_contract(watched, at_watched, CONTRACT) for _ in range(12)]
+def test_few_contracts_are_asked_at_once(on_bad_node: Service, at_watched: Client, node: BadNode) -> None:
+    messages = [as_contract(on_bad_node, at_watched, CONTRACT) for _ in range(12)]
     node.silent.clear()
     try:
         with ThreadPoolExecutor(12) as threads:
@@ -837,7 +839,7 @@ def test_a_tenant_of_others_and_one_that_is_not_there_are_refused_alike(
     service: Service, person: Person, tenant: Tenant
 ) -> None:
     answers = [
-        verify(person, signed(service, person, wallet), tenantId=name)
+        verify(person, sign(service, person, wallet), tenantId=name)
         for name in (tenant.id, "no-such-tenant", "platform")
         for wallet in (person.wallet, Wallet())
     ]
@@ -849,14 +851,14 @@ def test_a_tenant_of_others_and_one_that_is_not_there_are_refused_alike(
 def test_a_refused_first_sign_in_makes_nobody(service: Service, as_nobody: Client, tenant: Tenant) -> None:
     wallet = Wallet()
 
-    assert verify(as_nobody, signed(service, as_nobody, wallet), tenantId=tenant.id).status_code == 403
+    assert verify(as_nobody, sign(service, as_nobody, wallet), tenantId=tenant.id).status_code == 403
 
-    session = verify(as_nobody, signed(service, as_nobody, wallet)).json()["data"]
+    session = verify(as_nobody, sign(service, as_nobody, wallet)).json()["data"]
     assert "apiKey" in session["tenant"]
 
 
 def test_ones_own_tenant_may_be_named(service: Service, person: Person) -> None:
-    answer = verify(person, signed(service, person, person.wallet), tenantId=person.tenant)
+    answer = verify(person, sign(service, person, person.wallet), tenantId=person.tenant)
 
     assert answer.json()["data"]["tenant"]["id"] == person.tenant
 
@@ -867,6 +869,6 @@ async def test_people_of_a_frozen_tenant_still_sign_in(
     frozen = "UPDATE tenants SET frozen_at = now(), frozen_reason = 'x' WHERE id = $1"
     assert await owner.execute(frozen, person.tenant) == "UPDATE 1"
 
-    answer = verify(person, signed(service, person, person.wallet))
+    answer = verify(person, sign(service, person, person.wallet))
 
     assert answer.json()["data"]["tenant"]["id"] == person.tenant

@@ -12,7 +12,7 @@ from tests.fixtures.callers import Tenant, platform_client
 from tests.fixtures.eventually import eventually
 from tests.fixtures.people import Person, member, says, sign_in
 from tests.fixtures.server import Service
-from tests.fixtures.signer_socket import greeted
+from tests.fixtures.signer_socket import greet
 from tests.outside.wallet import Wallet
 from tests.routes.test_cors import fresh_origin, put
 
@@ -104,7 +104,7 @@ def test_the_workers_refuse_a_pages_session_by_themselves(service: Service, at_p
         "DecideDevice": {"user_code": "BCDF-GHJK", "approve": True},
         "CreateTenant": {"id": "t", "name": "T"},
     }
-    with greeted(service) as wire:
+    with greet(service) as wire:
         answers = {name: wire.ask(name, body, proof) for name, body in asked.items()}
 
     assert {name: answer.get("code") for name, answer in answers.items()} == dict.fromkeys(asked, "not_for_pages")
@@ -138,14 +138,14 @@ def test_a_message_for_any_other_place_is_refused(
 def test_a_page_is_named_by_its_tenant_and_client(
     service: Service, tenant: Tenant, other_tenant: Tenant, at_page: Person, origin: str
 ) -> None:
-    def tried(**changed: Any) -> tuple[int, str]:
+    def outcome_of(**changed: Any) -> tuple[int, str]:
         given = {"tenant": tenant.id, **changed}
         return code(signs_in(service, at_page, at_page.wallet, origin, **given))
 
-    assert tried(header="https://elsewhere.example.com") == (401, "siwe_domain_mismatch")
-    assert tried(tenant=other_tenant.id) == (401, "siwe_domain_mismatch")
-    assert tried(client_id=None) == (401, "siwe_domain_mismatch")
-    assert tried(tenant=None) == (400, "tenant_needed")
+    assert outcome_of(header="https://elsewhere.example.com") == (401, "siwe_domain_mismatch")
+    assert outcome_of(tenant=other_tenant.id) == (401, "siwe_domain_mismatch")
+    assert outcome_of(client_id=None) == (401, "siwe_domain_mismatch")
+    assert outcome_of(tenant=None) == (400, "tenant_needed")
 
 
 def test_a_tenant_gets_no_session_of_another_ones_people(service: Service, tenant: Tenant, origin: str) -> None:
@@ -174,7 +174,7 @@ def test_a_session_ends_with_its_page(
             platform.ok("DELETE", f"/platform/tenants/{tenant.id}/members/{at_page.id}")
 
     eventually(lambda: at_page.get("/agents").status_code, 401, seconds=3)
-    with greeted(service) as wire:
+    with greet(service) as wire:
         told = wire.ask("Vouch", {}, {"kind": "session", "value": at_page.session["token"]})
     assert told["type"] == "Failed"
     assert at_page.refresh().status_code == 401 if change != "removed" else True

@@ -25,15 +25,15 @@ def transfer(agent: Agent, value: int = 1, **fields: Any) -> dict[str, Any]:
     return {"intentType": "transfer", "agentId": agent.id, "payload": payload}
 
 
-def proposed(client: Client, body: dict[str, Any]) -> dict[str, Any]:
+def propose(client: Client, body: dict[str, Any]) -> dict[str, Any]:
     """A new intent."""
     made: dict[str, Any] = client.ok("POST", "/intents", body)
     return made
 
 
-def authorised(by: Client, admin: Person, body: dict[str, Any]) -> dict[str, Any]:
+def propose_authorised(by: Client, admin: Person, body: dict[str, Any]) -> dict[str, Any]:
     """An intent of one, authorised by another."""
-    intent = proposed(by, body)
+    intent = propose(by, body)
     shown: dict[str, Any] = admin.ok("POST", f"/intents/{intent['id']}/authorize", {"digest": intent["digest"]})
     return shown
 
@@ -50,7 +50,7 @@ def state(client: Client, intent: dict[str, Any]) -> str:
     return status
 
 
-def said(answer: httpx.Response) -> tuple[int, str | None]:
+def status_and_code(answer: httpx.Response) -> tuple[int, str | None]:
     """Status and code."""
     data = answer.json()["data"]
     return answer.status_code, data.get("code")

@@ -10,7 +10,7 @@ from tests.fixtures.callers import ADDRESS, Agent, Tenant, rule
 from tests.fixtures.people import Person
 from tests.fixtures.server import EVM_CHAIN
 from tests.fixtures.signers import new_quorum, new_signer
-from tests.routes.intents.makers import act, authorised, proposed, said, transfer
+from tests.routes.intents.makers import act, propose, propose_authorised, status_and_code, transfer
 
 READ = {"method": "eth_chainId", "chainId": EVM_CHAIN}
 DAY = 24 * 3600
@@ -59,7 +59,7 @@ def test_a_proposal_that_cannot_be_meant_is_refused(tenant: Tenant, body: dict[s
 
 
 def test_both_spellings_may_say_the_same(tenant: Tenant) -> None:
-    made = proposed(tenant, rpc(intent_type="rpc", ttlSeconds=60, ttl_seconds=60, authorizationDetails=[]))
+    made = propose(tenant, rpc(intent_type="rpc", ttlSeconds=60, ttl_seconds=60, authorizationDetails=[]))
 
     assert made["intent_type"] == made["intentType"] == "rpc"
     assert made["expires_at"] - made["created_at"] == 60_000
@@ -68,7 +68,7 @@ def test_both_spellings_may_say_the_same(tenant: Tenant) -> None:
 
 
 def test_three_days_unless_told_otherwise_and_seven_at_most(tenant: Tenant) -> None:
-    usual, longest = proposed(tenant, rpc()), proposed(tenant, rpc(ttlSeconds=7 * DAY))
+    usual, longest = propose(tenant, rpc()), propose(tenant, rpc(ttlSeconds=7 * DAY))
 
     assert usual["expires_at"] - usual["created_at"] == 3 * DAY * 1000
     assert longest["expires_at"] - longest["created_at"] == 7 * DAY * 1000
@@ -134,7 +134,7 @@ def test_a_change_that_no_set_could_have_is_refused(
 ) -> None:
     answer = as_owner.post("/intents", json={"intentType": kind, "agentId": agent.id, "payload": payload})
 
-    assert said(answer) == (400, code)
+    assert status_and_code(answer) == (400, code)
 
 
 def test_a_quorum_that_would_contain_itself_fails(as_owner: Person, other_admin: Person, agent: Agent) -> None:
@@ -146,7 +146,7 @@ def test_a_quorum_that_would_contain_itself_fails(as_owner: Person, other_admin:
         "agentId": agent.id,
         "payload": {"action": "update", "quorumId": inner, "memberQuorumIds": [outer]},
     }
-    made = authorised(as_owner, other_admin, body)
+    made = propose_authorised(as_owner, other_admin, body)
 
     done = act(as_owner, made, "execute").json()["data"]
 
@@ -170,7 +170,7 @@ def test_a_quorum_that_would_contain_itself_fails(as_owner: Person, other_admin:
 def test_a_method_that_could_change_something_is_refused(tenant: Tenant, method: str) -> None:
     answer = tenant.post("/intents", json=rpc(payload={"method": method, "chainId": EVM_CHAIN}))
 
-    assert said(answer) in {(400, "rpc_method_not_allowed"), (400, "bad_payload")}
+    assert status_and_code(answer) in {(400, "rpc_method_not_allowed"), (400, "bad_payload")}
 
 
 @pytest.mark.parametrize(

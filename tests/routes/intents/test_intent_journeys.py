@@ -9,8 +9,8 @@ from tests.fixtures.eventually import eventually
 from tests.fixtures.people import Person
 from tests.fixtures.server import EVM_CHAIN
 from tests.outside.evm_node import EvmNode
-from tests.routes.intents.makers import act, authorised, transfer
-from tests.routes.intents.test_send_calls import OTHER, call, executed, may_send, pay, send
+from tests.routes.intents.makers import act, propose_authorised, transfer
+from tests.routes.intents.test_send_calls import OTHER, call, execute, may_send, pay, send
 from tests.routes.vault.transfers import APPROVE, TRANSFER
 
 SWAP = "0x12aa3caf"
@@ -35,7 +35,7 @@ def test_an_approval_and_a_swap_go_out_in_order(as_owner: Person, tenant: Tenant
     may_send(as_owner, agent)
     calls = [call(APPROVE, router, 500, to=token), call(SWAP, 1, 2, to=router)]
 
-    done = executed(as_owner, send(agent, *calls, broadcast=True, referenceId="swap-1"))
+    done = execute(as_owner, send(agent, *calls, broadcast=True, referenceId="swap-1"))
 
     sent = done["executionResult"]["transactions"]
     assert [one["status"] for one in sent] == ["broadcast"] * 2
@@ -57,17 +57,17 @@ def test_a_call_that_the_chain_reverts_takes_no_other_along_and_is_told(
     # Each by itself could be; the second finds nothing left.
     calls = [call(TRANSFER, OTHER, 100, to=token), call(TRANSFER, ADDRESS, 100, to=token), pay(7)]
 
-    done = executed(as_owner, send(agent, *calls, broadcast=True, referenceId="both-of-them"))
+    done = execute(as_owner, send(agent, *calls, broadcast=True, referenceId="both-of-them"))
 
     sent = done["executionResult"]["transactions"]
     assert [chain_says(evm_node, one) for one in sent] == [1, 0, 1]
     evm_node.mine(20)
 
-    def told() -> list[str]:
+    def statuses() -> list[str]:
         shown = tenant.ok("GET", f"/intents/{done['id']}")["executionResult"]["transactions"]
         return [one["status"] for one in shown]
 
-    eventually(told, lambda found: found == ["confirmed", "failed", "confirmed"], seconds=60)
+    eventually(statuses, lambda found: found == ["confirmed", "failed", "confirmed"], seconds=60)
 
 
 def test_a_payment_that_was_authorised_is_paid(as_owner: Person, tenant: Tenant, evm_node: EvmNode) -> None:
@@ -77,7 +77,7 @@ def test_a_payment_that_was_authorised_is_paid(as_owner: Person, tenant: Tenant,
     before = int(evm_node.rpc("eth_getBalance", to, "latest"), 16)
     body = transfer(agent, 12_345, to=to, broadcast=True, referenceId="invoice-17")
 
-    done = act(as_owner, authorised(tenant, as_owner, body), "execute").json()["data"]
+    done = act(as_owner, propose_authorised(tenant, as_owner, body), "execute").json()["data"]
 
     assert done["executionResult"]["status"] == "broadcast"
     assert int(evm_node.rpc("eth_getBalance", to, "latest"), 16) - before == 12_345
@@ -85,7 +85,7 @@ def test_a_payment_that_was_authorised_is_paid(as_owner: Person, tenant: Tenant,
 
 def test_a_payment_that_the_wallet_cannot_make_waits(as_owner: Person, tenant: Tenant, evm_node: EvmNode) -> None:
     agent = tenant.agent()
-    intent = authorised(tenant, as_owner, transfer(agent, 10**20, broadcast=True, referenceId="too-much"))
+    intent = propose_authorised(tenant, as_owner, transfer(agent, 10**20, broadcast=True, referenceId="too-much"))
 
     short = act(as_owner, intent, "execute")
 

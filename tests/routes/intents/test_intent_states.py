@@ -14,7 +14,7 @@ from tests.fixtures.callers import Agent, Client, Tenant
 from tests.fixtures.eventually import eventually
 from tests.fixtures.people import Person, member, sign_in
 from tests.fixtures.server import EVM_CHAIN, Service
-from tests.routes.intents.makers import act, authorised, proposed, said, state, transfer
+from tests.routes.intents.makers import act, propose, propose_authorised, state, status_and_code, transfer
 
 ACTS = ("authorize", "approve", "reject", "execute", "fail", "cancel", "expire")
 # How an intent comes into a state: by these acts, one after the other.
@@ -53,7 +53,7 @@ def asks_a_node(**payload: Any) -> dict[str, Any]:
 def test_an_act_leads_from_a_state_to_the_next_or_is_refused(
     as_owner: Person, tenant: Tenant, agent: Agent, way: str, step: str
 ) -> None:
-    intent = proposed(tenant, transfer(agent))
+    intent = propose(tenant, transfer(agent))
     for before in WAYS[way]:
         assert act(as_owner, intent, before).status_code == 200
     assert state(tenant, intent) == way
@@ -64,7 +64,7 @@ def test_an_act_leads_from_a_state_to_the_next_or_is_refused(
         assert (answer.status_code, answer.json()["data"]["status"]) == (200, next_one)
     else:
         closed = "intent_not_authorized" if step == "execute" else "intent_closed"
-        assert said(answer) == (409, REFUSED.get((way, step), closed))
+        assert status_and_code(answer) == (409, REFUSED.get((way, step), closed))
     assert state(tenant, intent) == (next_one or way)
 
 
@@ -72,7 +72,7 @@ def test_an_act_leads_from_a_state_to_the_next_or_is_refused(
 def test_only_a_person_with_a_recent_second_factor_acts(
     service: Service, tenant: Tenant, agent: Agent, as_owner: Person, step: str
 ) -> None:
-    intent = proposed(tenant, transfer(agent))
+    intent = propose(tenant, transfer(agent))
     if step == "execute":
         act(as_owner, intent, "authorize")
     before = state(tenant, intent)
@@ -81,7 +81,9 @@ def test_only_a_person_with_a_recent_second_factor_acts(
         closing(member(service, tenant, "developer", mfa=True)) as developer,
         closing(sign_in(service)) as stranger,
     ):
-        refusals = [said(act(one, intent, step)) for one in (tenant, agent, without_factor, developer, stranger)]
+        refusals = [
+            status_and_code(act(one, intent, step)) for one in (tenant, agent, without_factor, developer, stranger)
+        ]
 
     assert [status for status, _ in refusals] == [403] * 5
     assert [code for _, code in refusals[2:4]] == ["mfa_required", "wrong_role"]
@@ -91,13 +93,13 @@ def test_only_a_person_with_a_recent_second_factor_acts(
 def test_another_tenants_intent_does_not_exist(
     service: Service, tenant: Tenant, other_tenant: Tenant, agent: Agent
 ) -> None:
-    intent = proposed(tenant, transfer(agent))
+    intent = propose(tenant, transfer(agent))
 
     with closing(member(service, other_tenant, "owner", mfa=True)) as theirs:
         answers = [act(theirs, intent, step) for step in ACTS] + [theirs.get(f"/intents/{intent['id']}")]
         listed = theirs.ok("GET", "/intents")
 
-    assert {said(answer) for answer in answers} == {(404, "intent_absent")}
+    assert {status_and_code(answer) for answer in answers} == {(404, "intent_absent")}
     assert (listed["intents"], listed["total"]) == ([], 0)
     assert state(tenant, intent) == "pending"
 
@@ -105,12 +107,12 @@ def test_another_tenants_intent_does_not_exist(
 def test_the_same_person_in_another_session_is_the_same_person(
     service: Service, as_owner: Person, agent: Agent
 ) -> None:
-    intent = proposed(as_owner, transfer(agent))
+    intent = propose(as_owner, transfer(agent))
     with closing(sign_in(service, as_owner.wallet, tenant=as_owner.tenant)) as again:
         again.recovery_codes = as_owner.recovery_codes
         again.step_up()
 
-        assert said(act(again, intent, "authorize")) == (403, "own_intent")
+        assert status_and_code(act(again, intent, "authorize")) == (403, "own_intent")
         # They may drop it, though.
         assert act(again, intent, "cancel").json()["data"]["status"] == "canceled"
 
@@ -118,7 +120,7 @@ def test_the_same_person_in_another_session_is_the_same_person(
 async def test_a_reason_is_kept_and_told(
     as_owner: Person, tenant: Tenant, agent: Agent, owner: asyncpg.Connection
 ) -> None:
-    intent = proposed(tenant, transfer(agent))
+    intent = propose(tenant, transfer(agent))
 
     rejected = act(as_owner, intent, "reject", {"reason": "not this month"}).json()["data"]
 
@@ -141,7 +143,7 @@ async def test_a_reason_is_kept_and_told(
 async def test_an_event_says_why_an_intent_failed(
     as_owner: Person, tenant: Tenant, agent: Agent, owner: asyncpg.Connection, body: dict[str, Any], reason: str | None
 ) -> None:
-    intent = proposed(tenant, transfer(agent))
+    intent = propose(tenant, transfer(agent))
 
     assert act(as_owner, intent, "fail", body).status_code == 200
 
@@ -158,23 +160,23 @@ async def told_of(owner: asyncpg.Connection, tenant: Tenant, event: str) -> dict
 
 
 def test_time_runs_out_without_a_hand(as_owner: Person, tenant: Tenant, agent: Agent) -> None:
-    waiting = proposed(tenant, {**transfer(agent), "ttlSeconds": 1})
-    said_yes = proposed(tenant, {**transfer(agent), "ttlSeconds": 2})
+    waiting = propose(tenant, {**transfer(agent), "ttlSeconds": 1})
+    said_yes = propose(tenant, {**transfer(agent), "ttlSeconds": 2})
     act(as_owner, said_yes, "authorize")
 
-    def told() -> list[str]:
+    def ids_expired() -> list[str]:
         rows = as_owner.ok("GET", "/audit/events?action=intent.expired")["data"]
         return sorted(row["resource_id"] for row in rows)
 
     both = sorted([waiting["id"], said_yes["id"]])
-    eventually(told, lambda found: found == both)
+    eventually(ids_expired, lambda found: found == both)
     assert (state(tenant, waiting), state(tenant, said_yes)) == ("expired", "expired")
-    assert said(act(as_owner, said_yes, "execute")) == (409, "intent_not_authorized")
+    assert status_and_code(act(as_owner, said_yes, "execute")) == (409, "intent_not_authorized")
     assert tenant.ok("GET", f"/vault/{agent.id}/history") == []
 
 
 def test_a_frozen_agents_intent_waits(as_owner: Person, tenant: Tenant, agent: Agent) -> None:
-    pending, ready = proposed(tenant, transfer(agent)), authorised(tenant, as_owner, transfer(agent))
+    pending, ready = propose(tenant, transfer(agent)), propose_authorised(tenant, as_owner, transfer(agent))
     tenant.ok("POST", f"/agents/{agent.id}/freeze", {})
 
     assert act(as_owner, pending, "authorize").status_code == 423
@@ -184,35 +186,35 @@ def test_a_frozen_agents_intent_waits(as_owner: Person, tenant: Tenant, agent: A
 
 
 def test_an_agent_that_is_gone_takes_its_intents_along(as_owner: Person, tenant: Tenant, agent: Agent) -> None:
-    intent = authorised(tenant, as_owner, transfer(agent))
+    intent = propose_authorised(tenant, as_owner, transfer(agent))
     tenant.ok("DELETE", f"/agents/{agent.id}")
     tenant.agent(agent_id=agent.id)
 
-    assert said(act(as_owner, intent, "execute")) == (404, "intent_absent")
+    assert status_and_code(act(as_owner, intent, "execute")) == (404, "intent_absent")
 
 
 def test_lists_filter_by_every_spelling(tenant: Tenant, as_owner: Person) -> None:
     first, second = tenant.agent(), tenant.agent()
-    a, b = proposed(tenant, transfer(first)), proposed(tenant, transfer(second))
-    node = proposed(tenant, asks_a_node())
+    a, b = propose(tenant, transfer(first)), propose(tenant, transfer(second))
+    node = propose(tenant, asks_a_node())
     act(as_owner, a, "cancel")
 
-    def found(query: str) -> set[str]:
+    def find(query: str) -> set[str]:
         return {one["id"] for one in tenant.ok("GET", f"/intents?{query}")["intents"]}
 
-    assert found("") == {a["id"], b["id"], node["id"]}
-    assert found("status=canceled") == {a["id"]}
+    assert find("") == {a["id"], b["id"], node["id"]}
+    assert find("status=canceled") == {a["id"]}
     for name in ("intentType", "intent_type", "type"):
-        assert found(f"{name}=rpc") == {node["id"]}
+        assert find(f"{name}=rpc") == {node["id"]}
     for name in ("agentId", "wallet_id"):
-        assert found(f"{name}={second.id}") == {b["id"]}
-    assert found(f"status=pending&agentId={first.id}") == set()
+        assert find(f"{name}={second.id}") == {b["id"]}
+    assert find(f"status=pending&agentId={first.id}") == set()
     page = tenant.ok("GET", "/intents?limit=1&offset=1")
     assert ([one["id"] for one in page["intents"]], page["total"], page["limit"]) == ([b["id"]], 3, 1)
 
 
 def test_many_at_once_authorise_one_intent_once(as_owner: Person, tenant: Tenant, agent: Agent) -> None:
-    intent = proposed(tenant, transfer(agent))
+    intent = propose(tenant, transfer(agent))
 
     answers = asyncio.run(_at_once([partial(act, as_owner, intent, step) for step in ("authorize", "reject") * 4]))
 

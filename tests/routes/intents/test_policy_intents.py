@@ -7,7 +7,7 @@ import pytest
 from tests.fixtures.callers import Agent, Tenant, rule
 from tests.fixtures.people import Person
 from tests.fixtures.signers import new_signer
-from tests.routes.intents.makers import act, authorised, proposed, said, state
+from tests.routes.intents.makers import act, propose, propose_authorised, state, status_and_code
 
 
 def intent(kind: str, agent: Agent, **payload: Any) -> dict[str, Any]:
@@ -28,29 +28,32 @@ def test_a_rule_is_created_changed_and_deleted(as_owner: Person, other_admin: Pe
         intent("policy_rule_update", agent, action="update", ruleId="hourly", patch={"config": {"maxTxPerHour": 2}}),
         intent("policy_rule_update", agent, rule_id="hourly", patch={"enabled": False}),
     ):
-        made = authorised(as_owner, other_admin, body)
+        made = propose_authorised(as_owner, other_admin, body)
         done = act(as_owner, made, "execute").json()["data"]
         assert (done["status"], done["executionResult"]["status"]) == ("executed", "replaced")
 
     _, hourly = rules(tenant, agent)
     assert (hourly["id"], hourly["enabled"], hourly["config"]) == ("hourly", False, {"maxTxPerHour": 2})
-    gone = authorised(as_owner, other_admin, intent("policy_rule_delete", agent, ruleId="hourly"))
+    gone = propose_authorised(as_owner, other_admin, intent("policy_rule_delete", agent, ruleId="hourly"))
     assert act(other_admin, gone, "execute").json()["data"]["status"] == "executed"
     assert [one["type"] for one in rules(tenant, agent)] == ["spending-limit"]
 
 
 def test_the_last_rule_goes_only_when_that_is_said(as_owner: Person, other_admin: Person, tenant: Tenant) -> None:
     agent = tenant.agent({**rule("spending-limit", maxPerTx="10"), "id": "only"})
-    made = authorised(as_owner, other_admin, intent("policy_rule_delete", agent, ruleId="only"))
+    made = propose_authorised(as_owner, other_admin, intent("policy_rule_delete", agent, ruleId="only"))
 
     failed = act(as_owner, made, "execute").json()["data"]
 
     assert (failed["status"], failed["executionResult"]["code"]) == ("failed", "last_rule")
     said_so = intent("policy_rule_delete", agent, ruleId="only", allowDeleteLastPolicy=True)
-    assert act(as_owner, authorised(as_owner, other_admin, said_so), "execute").json()["data"]["status"] == "executed"
+    assert (
+        act(as_owner, propose_authorised(as_owner, other_admin, said_so), "execute").json()["data"]["status"]
+        == "executed"
+    )
     assert rules(tenant, agent) == []
     none = as_owner.post("/intents", json=intent("policy_update", agent, policies=[]))
-    assert said(none) == (400, "all_rules")
+    assert status_and_code(none) == (400, "all_rules")
 
 
 def test_a_change_that_was_slipped_in_between_makes_it_stale(
@@ -58,7 +61,7 @@ def test_a_change_that_was_slipped_in_between_makes_it_stale(
 ) -> None:
     agent = tenant.agent(rule("spending-limit", maxPerTx="10"))
     before = rules(tenant, agent)
-    made = authorised(
+    made = propose_authorised(
         as_owner, other_admin, intent("policy_update", agent, policies=[rule("rate-limit", maxTxPerHour=1)])
     )
     # Changed, and changed back: it is stale all the same.
@@ -75,7 +78,7 @@ def test_names_change_and_nobody_elses_change_is_overwritten(
     as_owner: Person, other_admin: Person, tenant: Tenant, agent: Agent
 ) -> None:
     body = intent("wallet_update", agent, name="t-1", displayName="Treasury", platformId="p-1", erc8004TokenId="77")
-    made, late = authorised(as_owner, other_admin, body), authorised(as_owner, other_admin, body)
+    made, late = propose_authorised(as_owner, other_admin, body), propose_authorised(as_owner, other_admin, body)
 
     assert act(as_owner, made, "execute").json()["data"]["status"] == "executed"
 
@@ -90,10 +93,10 @@ def test_a_display_name_is_beside_the_name_and_counts_as_what_an_intent_found(
     as_owner: Person, other_admin: Person, tenant: Tenant, agent: Agent
 ) -> None:
     name = tenant.ok("GET", f"/agents/{agent.id}")["name"]
-    set_ = authorised(as_owner, other_admin, intent("wallet_update", agent, display_name="Treasury"))
+    set_ = propose_authorised(as_owner, other_admin, intent("wallet_update", agent, display_name="Treasury"))
     assert act(as_owner, set_, "execute").json()["data"]["status"] == "executed"
-    taken = authorised(as_owner, other_admin, intent("wallet_update", agent, displayName=None))
-    late = authorised(as_owner, other_admin, intent("wallet_update", agent, name="late"))
+    taken = propose_authorised(as_owner, other_admin, intent("wallet_update", agent, displayName=None))
+    late = propose_authorised(as_owner, other_admin, intent("wallet_update", agent, name="late"))
 
     before = tenant.ok("GET", f"/agents/{agent.id}")
     assert act(as_owner, taken, "execute").json()["data"]["status"] == "executed"
@@ -111,14 +114,17 @@ def test_a_quorum_is_created_changed_and_revoked(as_owner: Person, other_admin: 
         permissions=["sign_transaction"],
     )  # fmt: skip
 
-    done = act(as_owner, authorised(as_owner, other_admin, create), "execute").json()["data"]
+    done = act(as_owner, propose_authorised(as_owner, other_admin, create), "execute").json()["data"]
 
     assert done["status"] == "executed"
     quorum = done["executionResult"]["quorumId"]
     lower = intent("quorum_update", agent, action="update", quorumId=quorum, threshold=1)
-    assert act(as_owner, authorised(as_owner, other_admin, lower), "execute").json()["data"]["status"] == "executed"
+    assert (
+        act(as_owner, propose_authorised(as_owner, other_admin, lower), "execute").json()["data"]["status"]
+        == "executed"
+    )
     assert [one["threshold"] for one in as_owner.ok("GET", f"/agents/{agent.id}/key-quorums")] == [1]
-    end = authorised(as_owner, other_admin, intent("quorum_update", agent, action="revoke", quorumId=quorum))
+    end = propose_authorised(as_owner, other_admin, intent("quorum_update", agent, action="revoke", quorumId=quorum))
     assert act(as_owner, end, "execute").json()["data"]["executionResult"]["status"] == "revoked"
 
 
@@ -131,21 +137,24 @@ def test_a_key_proposes_no_change_of_who_may_do_what(tenant: Tenant, agent: Agen
         "quorum_update": {"action": "revoke", "quorumId": "00000000-0000-4000-8000-000000000000"},
     }
 
-    assert said(tenant.post("/intents", json=intent(kind, agent, **payload[kind]))) == (403, "person_required")
+    assert status_and_code(tenant.post("/intents", json=intent(kind, agent, **payload[kind]))) == (
+        403,
+        "person_required",
+    )
 
 
 def test_the_word_of_a_person_who_lost_the_right_carries_nothing_out(
     as_owner: Person, other_admin: Person, tenant: Tenant, agent: Agent, as_platform: Any
 ) -> None:
-    made = authorised(as_owner, other_admin, intent("wallet_update", agent, name="x"))
+    made = propose_authorised(as_owner, other_admin, intent("wallet_update", agent, name="x"))
     as_platform.ok("POST", f"/platform/tenants/{tenant.id}/members", {"userId": other_admin.id, "role": "viewer"})
 
-    assert said(act(as_owner, made, "execute")) == (409, "authorization_stale")
+    assert status_and_code(act(as_owner, made, "execute")) == (409, "authorization_stale")
     assert state(tenant, made) == "authorized"
 
 
 def test_another_digest_authorises_nothing(as_owner: Person, tenant: Tenant, agent: Agent) -> None:
-    made = proposed(tenant, {**intent("rpc", agent), "payload": {"method": "eth_chainId", "chainId": 31337}})
+    made = propose(tenant, {**intent("rpc", agent), "payload": {"method": "eth_chainId", "chainId": 31337}})
 
-    assert said(act(as_owner, made, "authorize", {"digest": "0" * 64})) == (409, "intent_changed")
+    assert status_and_code(act(as_owner, made, "authorize", {"digest": "0" * 64})) == (409, "intent_changed")
     assert state(tenant, made) == "pending"

@@ -11,22 +11,22 @@ import pytest
 
 from ops import places
 from tests.fixtures.callers import Tenant, new_tenant
-from tests.fixtures.deployments import database_apart, deployed, owner_of
+from tests.fixtures.deployments import database_apart, deploy, owner_of
 from tests.fixtures.eventually import eventually
 from tests.fixtures.people import Person, member
 from tests.fixtures.server import EVM_CHAIN, SOLANA_CHAIN, Service
 from tests.outside.bad_node import BadNode, running_bad_node
 from tests.outside.evm_node import EvmNode
-from tests.routes.intents.makers import act, proposed, said, state
+from tests.routes.intents.makers import act, propose, state, status_and_code
 
 
 def question(method: str, *params: Any, chain: int = EVM_CHAIN) -> dict[str, Any]:
     return {"intentType": "rpc", "payload": {"method": method, "params": list(params), "chainId": chain}}
 
 
-def asked(tenant: Tenant, owner: Person, body: dict[str, Any]) -> dict[str, Any]:
+def ask(tenant: Tenant, owner: Person, body: dict[str, Any]) -> dict[str, Any]:
     """The intent, authorised and executed."""
-    intent = proposed(tenant, body)
+    intent = propose(tenant, body)
     assert act(owner, intent, "authorize").status_code == 200
     answer = act(owner, intent, "execute")
     assert answer.status_code == 200, answer.text
@@ -38,9 +38,9 @@ def test_a_nodes_answer_is_kept(as_owner: Person, tenant: Tenant, evm_node: EvmN
     agent = tenant.agent()
     evm_node.fund(agent.evm_address, 5)
 
-    chain = asked(tenant, as_owner, question("eth_chainId"))
-    balance = asked(tenant, as_owner, question("eth_getBalance", agent.evm_address, "latest"))
-    solana = asked(tenant, as_owner, question("getBalance", agent.solana_address, chain=SOLANA_CHAIN))
+    chain = ask(tenant, as_owner, question("eth_chainId"))
+    balance = ask(tenant, as_owner, question("eth_getBalance", agent.evm_address, "latest"))
+    solana = ask(tenant, as_owner, question("getBalance", agent.solana_address, chain=SOLANA_CHAIN))
 
     assert (chain["status"], chain["executionResult"]) == ("executed", {"result": hex(EVM_CHAIN)})
     assert int(balance["executionResult"]["result"], 16) == 5
@@ -49,13 +49,13 @@ def test_a_nodes_answer_is_kept(as_owner: Person, tenant: Tenant, evm_node: EvmN
 
 
 def test_a_method_of_another_family_fails(as_owner: Person, tenant: Tenant) -> None:
-    done = asked(tenant, as_owner, question("eth_chainId", chain=SOLANA_CHAIN))
+    done = ask(tenant, as_owner, question("eth_chainId", chain=SOLANA_CHAIN))
 
     assert (done["status"], done["executionResult"]["code"]) == ("failed", "node_failed")
 
 
 def test_a_question_that_a_node_refuses_fails_with_its_words(as_owner: Person, tenant: Tenant) -> None:
-    done = asked(tenant, as_owner, question("eth_getBalance", "nonsense"))
+    done = ask(tenant, as_owner, question("eth_getBalance", "nonsense"))
 
     assert done["status"] == "failed"
     assert done["executionResult"]["message"]
@@ -72,7 +72,7 @@ def at_a_bad_node(postgres_home: places.Home, worker_id: str, bad_node: BadNode)
     """A deployment whose node does what a test wants."""
     node = {f"SERVICE_RPC_URL_{EVM_CHAIN}": f"http://{bad_node.address}"}
     database = database_apart(postgres_home, f"{worker_id}_rpc_intents")
-    with deployed(database, "signer", "identity", "api", "scheduler", **node) as service:
+    with deploy(database, "signer", "identity", "api", "scheduler", **node) as service:
         yield service
 
 
@@ -104,7 +104,7 @@ def _answer(text: bytes) -> Callable[[BadNode], None]:
 def test_an_answer_that_cannot_be_kept_fails(holder: Tenant, decider: Person, bad_node: BadNode, text: bytes) -> None:
     _answer(text)(bad_node)
 
-    done = asked(holder, decider, question("eth_chainId"))
+    done = ask(holder, decider, question("eth_chainId"))
 
     assert (done["status"], done["executionResult"]["code"]) == ("failed", "node_failed")
     assert len(str(done["executionResult"])) < 2000
@@ -114,7 +114,7 @@ def test_an_answer_that_cannot_be_kept_fails(holder: Tenant, decider: Person, ba
 def test_an_answer_loses_all_that_looks_signed(holder: Tenant, decider: Person, bad_node: BadNode) -> None:
     bad_node.results = {"eth_getTransactionByHash": {"hash": "0x1", "raw": "0xsigned", "signature": {"r": "0x2"}}}
 
-    done = asked(holder, decider, question("eth_getTransactionByHash", "0x1"))
+    done = ask(holder, decider, question("eth_getTransactionByHash", "0x1"))
 
     assert done["executionResult"] == {"result": {"hash": "0x1", "raw": "[redacted]", "signature": "[redacted]"}}
 
@@ -123,7 +123,7 @@ def test_an_answer_loses_all_that_looks_signed(holder: Tenant, decider: Person, 
 async def test_one_left_while_its_node_was_asked_is_told_as_interrupted(
     at_a_bad_node: Service, holder: Tenant, decider: Person, bad_node: BadNode
 ) -> None:
-    intent = proposed(holder, question("eth_chainId"))
+    intent = propose(holder, question("eth_chainId"))
     act(decider, intent, "authorize")
     heard = len(bad_node.heard)
     bad_node.silent.clear()
@@ -132,7 +132,7 @@ async def test_one_left_while_its_node_was_asked_is_told_as_interrupted(
     try:
         eventually(lambda: len(bad_node.heard) > heard)
         assert state(holder, intent) == "executing"
-        assert said(act(decider, intent, "cancel")) == (409, "intent_closed")
+        assert status_and_code(act(decider, intent, "cancel")) == (409, "intent_closed")
         at_a_bad_node.kill("api")
         asking.join()
     finally:
@@ -157,7 +157,7 @@ async def _a_minute_later(owner: asyncpg.Connection, intent: str) -> None:
 
 
 def test_a_result_of_an_operator_loses_all_that_looks_signed(as_owner: Person, tenant: Tenant) -> None:
-    intent = proposed(tenant, question("eth_chainId"))
+    intent = propose(tenant, question("eth_chainId"))
     kept = {"note": "done elsewhere", "signedTransaction": "0xabc", "deep": [{"signature": "0xdef", "txHash": "0x1"}]}
 
     failed = act(as_owner, intent, "fail", {"executionResult": kept}).json()["data"]
@@ -173,11 +173,11 @@ def test_a_result_of_an_operator_loses_all_that_looks_signed(as_owner: Person, t
 
 
 def test_a_result_of_an_operator_has_16_kib(as_owner: Person, tenant: Tenant) -> None:
-    intent = proposed(tenant, question("eth_chainId"))
+    intent = propose(tenant, question("eth_chainId"))
 
     answer = act(as_owner, intent, "fail", {"executionResult": {"x": "a" * 17 * 1024}})
 
-    assert said(answer) == (400, "result_too_large")
+    assert status_and_code(answer) == (400, "result_too_large")
     both = act(as_owner, intent, "fail", {"executionResult": {"a": 1}, "execution_result": {"a": 2}})
-    assert said(both) == (400, "alias_conflict")
+    assert status_and_code(both) == (400, "alias_conflict")
     assert state(tenant, intent) == "pending"

@@ -8,9 +8,9 @@ import pytest
 
 from tests.fixtures.callers import ADDRESS, Agent, Tenant, rule
 from tests.fixtures.people import Person
-from tests.routes.intents.makers import act, said
+from tests.routes.intents.makers import act, status_and_code
 from tests.routes.orders import CHAIN, TOKEN_CONTRACT
-from tests.routes.vault.transfers import APPROVE, TRANSFER, authorised
+from tests.routes.vault.transfers import APPROVE, TRANSFER, with_signer
 
 _references = itertools.count(1)
 OTHER = "0x" + "22" * 20
@@ -22,7 +22,7 @@ def reference() -> str:
 
 def may_send(owner: Person, agent: Agent) -> Agent:
     """The agent with a signer who may send calls."""
-    return authorised(owner, agent, "send_calls")
+    return with_signer(owner, agent, "send_calls")
 
 
 def send(agent: Agent, *calls: dict[str, Any], **fields: Any) -> httpx.Response:
@@ -44,7 +44,7 @@ def listing(*selectors: str) -> dict[str, Any]:
     return rule("contract-allowlist", contracts=[entry])
 
 
-def executed(owner: Person, answer: httpx.Response) -> dict[str, Any]:
+def execute(owner: Person, answer: httpx.Response) -> dict[str, Any]:
     """The intent of a batch, authorised and executed."""
     assert answer.status_code == 202, answer.text
     intent = answer.json()["data"]["intentId"]
@@ -61,7 +61,7 @@ def test_a_batch_becomes_one_transaction_for_each_call(as_owner: Person, tenant:
     data = answer.json()["data"]
     assert (answer.status_code, data["type"], data["status"]) == (202, "send_calls", "pending_approval")
     assert data["actionId"] == data["intentId"]
-    done = executed(as_owner, answer)
+    done = execute(as_owner, answer)
     assert done["status"] == "executed"
     sent = done["executionResult"]["transactions"]
     assert [one["status"] for one in sent] == ["signed"] * 3
@@ -107,7 +107,7 @@ def test_it_is_judged_as_one(
 def test_each_receipt_has_what_its_call_charges_and_all_of_it_counts(as_owner: Person, tenant: Tenant) -> None:
     agent = may_send(as_owner, tenant.agent(rule("spending-limit", maxPerDay="100")))
 
-    done = executed(as_owner, send(agent, pay(30), pay(40)))
+    done = execute(as_owner, send(agent, pay(30), pay(40)))
 
     receipts = [
         tenant.ok("GET", f"/vault/{agent.id}/transactions/{one['txId']}/receipt")["receipt"]
@@ -124,7 +124,7 @@ def test_a_rule_that_changed_refuses_all_of_it(as_owner: Person, tenant: Tenant,
     answer = send(agent, pay(6), pay(5))
     tenant.ok("PUT", f"/agents/{agent.id}/policies", [rule("spending-limit", maxPerTx="10")])
 
-    done = executed(as_owner, answer)
+    done = execute(as_owner, answer)
 
     assert (done["status"], done["executionResult"]["code"]) == ("failed", "policy_refused")
     assert [one["status"] for one in tenant.ok("GET", f"/vault/{agent.id}/history")] == ["rejected"]
@@ -147,20 +147,20 @@ def test_a_wrong_batch_is_refused_with_its_fault(
 ) -> None:
     may_send(as_owner, agent)
 
-    assert said(send(agent, *calls, **fields)) == (400, code)
+    assert status_and_code(send(agent, *calls, **fields)) == (400, code)
 
 
 def test_a_sponsor_is_refused(as_owner: Person, agent: Agent) -> None:
     may_send(as_owner, agent)
 
-    assert said(send(agent, pay(), sponsor=True)) == (403, "sponsorship_unavailable")
+    assert status_and_code(send(agent, pay(), sponsor=True)) == (403, "sponsorship_unavailable")
 
 
 def test_it_needs_a_signer_who_may(as_owner: Person, agent: Agent) -> None:
     agent.signer = {}
-    assert said(send(agent, pay())) == (403, "signer_required")
-    authorised(as_owner, agent, "transfer")
-    assert said(send(agent, pay())) == (403, "signer_permission")
+    assert status_and_code(send(agent, pay())) == (403, "signer_required")
+    with_signer(as_owner, agent, "transfer")
+    assert status_and_code(send(agent, pay())) == (403, "signer_permission")
 
 
 def test_under_one_reference_a_batch_is_made_once(as_owner: Person, tenant: Tenant, agent: Agent) -> None:
@@ -170,7 +170,7 @@ def test_under_one_reference_a_batch_is_made_once(as_owner: Person, tenant: Tena
     first, again = (send(agent, pay(), referenceId=name) for _ in range(2))
 
     assert first.json()["data"] == again.json()["data"]
-    assert said(send(agent, pay(2), referenceId=name)) == (409, "reference_taken")
+    assert status_and_code(send(agent, pay(2), referenceId=name)) == (409, "reference_taken")
 
 
 def test_a_batch_waits_for_no_nonce_that_was_never_sent(as_owner: Person, tenant: Tenant, agent: Agent) -> None:

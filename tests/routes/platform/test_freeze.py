@@ -9,7 +9,7 @@ import pytest
 from tests.fixtures.callers import Agent, Client, Tenant
 from tests.fixtures.people import Person
 from tests.fixtures.postgres import Database
-from tests.routes.tenants.makers import held, somebody_waits
+from tests.routes.tenants.makers import holding, somebody_waits
 
 
 def path_of(tenant: Tenant, what: str) -> str:
@@ -93,7 +93,7 @@ async def test_both_logs_tell_of_it(as_platform: Client, tenant: Tenant, owner: 
 async def test_it_waits_for_the_signature_that_is_being_written(
     as_platform: Client, tenant: Tenant, agent: Agent, database: Database, owner: asyncpg.Connection
 ) -> None:
-    async with held(database, "LOCK TABLE transactions IN EXCLUSIVE MODE"):
+    async with holding(database, "LOCK TABLE transactions IN EXCLUSIVE MODE"):
         signing = asyncio.create_task(asyncio.to_thread(agent.sign))
         await somebody_waits(owner, "sign_write")
         freezing = asyncio.create_task(asyncio.to_thread(as_platform.ok, "POST", path_of(tenant, "freeze"), {}))

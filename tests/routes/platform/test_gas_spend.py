@@ -12,24 +12,24 @@ from tests.fixtures.callers import Agent, Client, Tenant
 from tests.fixtures.people import Person, sign_in
 from tests.fixtures.server import Service
 from tests.outside.evm_node import EvmNode
-from tests.routes.platform.test_users import code_of, fresh, named
+from tests.routes.platform.test_users import code_of, fresh, name_user
 
 DAY = 86_400
 
 
-def asked(operator: Client, tenant: Tenant | str, **query: Any) -> httpx.Response:
+def ask(operator: Client, tenant: Tenant | str, **query: Any) -> httpx.Response:
     tenant_id = tenant if isinstance(tenant, str) else tenant.id
     return operator.get("/platform/apps/gas_spend", params={"tenant_id": tenant_id, **query})
 
 
 def report(operator: Client, tenant: Tenant | str, **query: Any) -> dict[str, Any]:
-    answer = asked(operator, tenant, **query)
+    answer = ask(operator, tenant, **query)
     assert answer.is_success, answer.text
     found: dict[str, Any] = answer.json()["data"]
     return found
 
 
-def sent(agent: Agent, evm_node: EvmNode) -> str:
+def send(agent: Agent, evm_node: EvmNode) -> str:
     """A broadcast order; its id."""
     evm_node.fund(agent.evm_address)
     answer = agent.sign(broadcast=True)
@@ -48,7 +48,7 @@ def test_without_a_price_an_entry_has_none_and_the_sums_are_there(
     as_platform: Client, tenant: Tenant, agent: Agent, evm_node: EvmNode
 ) -> None:
     empty = report(as_platform, tenant)
-    tx = sent(agent, evm_node)
+    tx = send(agent, evm_node)
 
     found = report(as_platform, tenant)
 
@@ -62,7 +62,7 @@ def test_without_a_price_an_entry_has_none_and_the_sums_are_there(
 async def test_without_timestamps_it_is_the_last_thirty_days(
     as_platform: Client, tenant: Tenant, agent: Agent, evm_node: EvmNode, owner: asyncpg.Connection
 ) -> None:
-    recent, old = sent(agent, evm_node), sent(agent, evm_node)
+    recent, old = send(agent, evm_node), send(agent, evm_node)
     await age(owner, recent, 29.9)
     await age(owner, old, 30.1)
     now = int(time.time())
@@ -110,7 +110,7 @@ async def test_without_timestamps_it_is_the_last_thirty_days(
     ids=range(26),
 )
 def test_a_bad_question_is_400(as_platform: Client, tenant: Tenant, query: dict[str, Any], code: str) -> None:
-    assert code_of(asked(as_platform, tenant, **query)) == (400, code)
+    assert code_of(ask(as_platform, tenant, **query)) == (400, code)
 
 
 def test_exactly_thirty_days_in_either_unit_are_taken(as_platform: Client, tenant: Tenant) -> None:
@@ -122,7 +122,7 @@ def test_exactly_thirty_days_in_either_unit_are_taken(as_platform: Client, tenan
 
 def test_without_a_tenant_or_of_an_unknown_one(as_platform: Client) -> None:
     assert code_of(as_platform.get("/platform/apps/gas_spend")) == (400, "bad_query")
-    assert code_of(asked(as_platform, "absent")) == (404, "tenant_absent")
+    assert code_of(ask(as_platform, "absent")) == (404, "tenant_absent")
 
 
 def test_a_wallet_that_the_tenant_has_not_is_404(
@@ -132,7 +132,7 @@ def test_a_wallet_that_the_tenant_has_not_is_404(
 
     assert report(as_platform, tenant, wallet_ids=f" {agent.id},{agent.id} ")["walletIds"] == [agent.id]
     for ids in (theirs, f"{agent.id},{theirs}", "absent"):
-        assert code_of(asked(as_platform, tenant, wallet_ids=ids)) == (404, "wallet_absent")
+        assert code_of(ask(as_platform, tenant, wallet_ids=ids)) == (404, "wallet_absent")
 
 
 def account_of(tenant: Tenant, user: str, *agents: Agent) -> None:
@@ -144,11 +144,11 @@ def account_of(tenant: Tenant, user: str, *agents: Agent) -> None:
 def test_an_external_id_means_the_one_wallet_of_its_person(
     as_platform: Client, tenant: Tenant, agent: Agent, evm_node: EvmNode
 ) -> None:
-    external_id, tx = fresh(), sent(agent, evm_node)
+    external_id, tx = fresh(), send(agent, evm_node)
     another = tenant.agent()
-    sent(another, evm_node)
-    user = named(as_platform, tenantId=tenant.id, walletExternalId=external_id)
-    before = asked(as_platform, tenant, wallet_external_ids=external_id)
+    send(another, evm_node)
+    user = name_user(as_platform, tenantId=tenant.id, walletExternalId=external_id)
+    before = ask(as_platform, tenant, wallet_external_ids=external_id)
     account_of(tenant, user, agent)
 
     found = report(as_platform, tenant, wallet_external_ids=external_id)
@@ -163,12 +163,12 @@ def test_one_that_means_two_wallets_is_409_and_an_unknown_one_404(
     as_platform: Client, tenant: Tenant, other_tenant: Tenant, agent: Agent
 ) -> None:
     external_id, elsewhere = fresh(), fresh()
-    account_of(tenant, named(as_platform, tenantId=tenant.id, walletExternalId=external_id), agent, tenant.agent())
-    named(as_platform, tenantId=other_tenant.id, walletExternalId=elsewhere)
+    account_of(tenant, name_user(as_platform, tenantId=tenant.id, walletExternalId=external_id), agent, tenant.agent())
+    name_user(as_platform, tenantId=other_tenant.id, walletExternalId=elsewhere)
 
-    assert code_of(asked(as_platform, tenant, wallet_external_ids=external_id)) == (409, "wallet_ambiguous")
+    assert code_of(ask(as_platform, tenant, wallet_external_ids=external_id)) == (409, "wallet_ambiguous")
     for unknown in (elsewhere, fresh()):
-        answer = asked(as_platform, tenant, wallet_external_ids=unknown)
+        answer = ask(as_platform, tenant, wallet_external_ids=unknown)
         assert code_of(answer) == (404, "wallet_external_id_absent")
 
 
@@ -181,11 +181,11 @@ def test_a_persons_own_wallet_has_the_external_id_in_their_tenant(service: Servi
 
         found = report(as_platform, person.tenant, wallet_external_ids=external_id)
         person.ok("POST", "/user/me/wallet", {"walletIndex": 1})
-        answer = asked(as_platform, person.tenant, wallet_external_ids=external_id)
+        answer = ask(as_platform, person.tenant, wallet_external_ids=external_id)
 
     assert found["walletIds"] == [wallet["agentId"]]
     assert code_of(answer) == (409, "wallet_ambiguous")
 
 
 def test_only_the_operator_reads_it(as_nobody: Client, as_owner: Person, tenant: Tenant) -> None:
-    assert [asked(one, tenant).status_code for one in (as_nobody, tenant, as_owner)] == [401, 403, 403]
+    assert [ask(one, tenant).status_code for one in (as_nobody, tenant, as_owner)] == [401, 403, 403]

@@ -26,7 +26,7 @@ NAMES = {
 
 
 @pytest.fixture
-def named(service: Service) -> Iterator[list[str]]:
+def tenants_with_names(service: Service) -> Iterator[list[str]]:
     """Tenants with the names above."""
     with platform_client(service) as platform:
         yield [
@@ -56,10 +56,10 @@ def test_a_mail_says_everything_in_text_and_in_html(
 
 
 def test_no_name_of_a_tenant_reaches_a_header_or_becomes_markup(
-    service: Service, as_platform: Client, named: list[str], mailbox: Mailbox
+    service: Service, as_platform: Client, tenants_with_names: list[str], mailbox: Mailbox
 ) -> None:
     mails = []
-    for tenant in named:
+    for tenant in tenants_with_names:
         address = fresh_address()
         as_platform.ok("POST", path_of(tenant), {"email": address, "role": "viewer", "sendEmail": True})
         mails.append(mailbox.mail_for(address))

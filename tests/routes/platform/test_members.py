@@ -13,8 +13,8 @@ from tests.fixtures.callers import Client, Tenant
 from tests.fixtures.people import Person, member
 from tests.fixtures.postgres import Database
 from tests.fixtures.server import Service
-from tests.fixtures.signer_socket import greeted
-from tests.routes.tenants.makers import client_body, held, somebody_waits
+from tests.fixtures.signer_socket import greet
+from tests.routes.tenants.makers import client_body, holding, somebody_waits
 
 
 def path_of(tenant: Tenant, *rest: str) -> str:
@@ -118,7 +118,7 @@ def test_the_signer_looks_itself_whatever_the_api_believes(
     else:
         as_platform.ok("POST", path_of(tenant), {"userId": as_owner.id, "role": role, "force": True})
 
-    with greeted(service) as wire:
+    with greet(service) as wire:
         outcomes = [
             wire.ask("CreateSigningKey", {}, proof),
             wire.ask("FreezeTenant", {"reason": None}, proof),
@@ -138,7 +138,7 @@ async def test_a_role_that_changes_while_the_act_is_under_way_ends_it(
     owner: asyncpg.Connection,
     role: str | None,
 ) -> None:
-    async with held(database, "SELECT FROM tenants WHERE id = $1 FOR UPDATE", tenant.id) as meanwhile:
+    async with holding(database, "SELECT FROM tenants WHERE id = $1 FOR UPDATE", tenant.id) as meanwhile:
         acting = asyncio.create_task(
             asyncio.to_thread(as_owner.post, f"/tenants/{tenant.id}/app-clients", json=client_body())
         )
@@ -172,19 +172,19 @@ async def test_a_membership_that_somebody_else_wrote_is_not_believed(
 def test_the_last_owner_goes_only_when_asked_for(
     as_platform: Client, as_owner: Person, tenant: Tenant, person: Person, act: str
 ) -> None:
-    def tried(**force: bool) -> httpx.Response:
+    def attempt(**force: bool) -> httpx.Response:
         if act == "removed":
             return as_platform.request("DELETE", path_of(tenant, as_owner.id), json=force)
         return as_platform.post(path_of(tenant), json={"userId": as_owner.id, "role": "viewer", **force})
 
-    refused = [tried(), tried(force=False)]
+    refused = [attempt(), attempt(force=False)]
     as_platform.ok("POST", path_of(tenant), {"userId": person.id, "role": "admin"})
-    refused.append(tried())
+    refused.append(attempt())
 
     assert {(answer.status_code, answer.json()["data"]["code"]) for answer in refused} == {(409, "last_owner")}
     assert "force" in refused[0].json()["error"]
     assert as_owner.get(f"/tenants/{tenant.id}").status_code == 200
-    assert tried(force=True).status_code == 200
+    assert attempt(force=True).status_code == 200
     assert tenant.get(f"/tenants/{tenant.id}").status_code == 200
 
 

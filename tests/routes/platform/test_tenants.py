@@ -11,8 +11,8 @@ from custody.kit import tokens
 from tests.fixtures.callers import Client, Tenant, rule
 from tests.fixtures.postgres import Database
 from tests.fixtures.server import Service
-from tests.fixtures.signer_socket import greeted
-from tests.routes.tenants.makers import held, somebody_waits
+from tests.fixtures.signer_socket import greet
+from tests.routes.tenants.makers import holding, somebody_waits
 
 
 def body(**changed: Any) -> dict[str, Any]:
@@ -140,7 +140,7 @@ async def test_a_key_that_is_revoked_while_its_deletion_waits_deletes_nothing(
     tenant.agent()
     key_id, key = _scoped_key(service)
     with Client(base_url=service.url, headers={"X-Service-Platform-Key": key}, timeout=30) as operator:
-        async with held(database, "SELECT FROM agents WHERE tenant_id = $1 FOR UPDATE", tenant.id):
+        async with holding(database, "SELECT FROM agents WHERE tenant_id = $1 FOR UPDATE", tenant.id):
             deleting = asyncio.create_task(asyncio.to_thread(operator.delete, f"/platform/tenants/{tenant.id}"))
             await somebody_waits(owner, "delete_tenant")
             assert _as_operator(service, "RevokePlatformKey", {"key": key_id})["type"] == "Done"
@@ -157,7 +157,7 @@ async def test_a_revocation_waits_for_the_tenant_that_its_key_is_making(
     wanted = body()
     taken = "INSERT INTO tenants (id, name) VALUES ($1, 'x')"
     with Client(base_url=service.url, headers={"X-Service-Platform-Key": key}, timeout=30) as operator:
-        async with held(database, taken, wanted["id"]) as meanwhile:
+        async with holding(database, taken, wanted["id"]) as meanwhile:
             making = asyncio.create_task(asyncio.to_thread(operator.post, "/platform/tenants", json=wanted))
             await somebody_waits(owner, "create_tenant")
             revoking = asyncio.create_task(
@@ -197,7 +197,7 @@ def test_a_scoped_platform_key_does_only_what_its_scopes_say(service: Service, a
 
 
 def _as_operator(service: Service, name: str, said: dict[str, Any]) -> Any:
-    with greeted(service, "operator") as wire:
+    with greet(service, "operator") as wire:
         return wire.ask(name, said, {"kind": "platform_key", "value": service.platform_key})
 
 

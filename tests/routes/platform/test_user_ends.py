@@ -14,7 +14,7 @@ from tests.fixtures.people import Person, member, says, sign_in
 from tests.fixtures.server import Service
 from tests.routes.auth.devices import decide, new_device
 from tests.routes.platform.test_tenants import _as_operator
-from tests.routes.platform.test_users import code_of, named
+from tests.routes.platform.test_users import code_of, name_user
 
 ABSENT = "00000000-0000-4000-8000-000000000000"
 
@@ -27,12 +27,12 @@ def delete(operator: Client, user: str, **body: Any) -> httpx.Response:
     return operator.request("DELETE", f"/platform/users/{user}", json=body)
 
 
-def shown(operator: Client, user: str) -> dict[str, Any]:
+def read_user(operator: Client, user: str) -> dict[str, Any]:
     found: dict[str, Any] = operator.ok("GET", f"/platform/users/{user}")
     return found
 
 
-def found(operator: Client, **query: Any) -> tuple[list[str], str | None]:
+def find(operator: Client, **query: Any) -> tuple[list[str], str | None]:
     """Ids of one page, and the cursor of the next."""
     answer = operator.get("/platform/users", params=query)
     assert answer.is_success, answer.text
@@ -40,12 +40,12 @@ def found(operator: Client, **query: Any) -> tuple[list[str], str | None]:
     return [one["userId"] for one in said["data"]], said["nextCursor"]
 
 
-def walked(operator: Client, **query: Any) -> list[list[str]]:
+def walk_pages(operator: Client, **query: Any) -> list[list[str]]:
     """Every page of a walk."""
-    pages, cursor = found(operator, **query)
+    pages, cursor = find(operator, **query)
     walk = [pages]
     while cursor is not None:
-        pages, cursor = found(operator, cursor=cursor, **query)
+        pages, cursor = find(operator, cursor=cursor, **query)
         walk.append(pages)
     return walk
 
@@ -55,31 +55,31 @@ def walked(operator: Client, **query: Any) -> list[list[str]]:
 
 def test_people_are_found_by_a_part_of_name_or_address_page_by_page(as_platform: Client) -> None:
     word = secrets.token_hex(6)
-    made = [named(as_platform, name=f"Ada {word.upper()} {n}") for n in range(3)]
-    made += [named(as_platform, f"a.{word}@example.com"), named(as_platform, f"b.{word}@example.com")]
-    named(as_platform, name="Somebody else")
+    made = [name_user(as_platform, name=f"Ada {word.upper()} {n}") for n in range(3)]
+    made += [name_user(as_platform, f"a.{word}@example.com"), name_user(as_platform, f"b.{word}@example.com")]
+    name_user(as_platform, name="Somebody else")
 
-    pages = walked(as_platform, search=word, limit=2)
+    pages = walk_pages(as_platform, search=word, limit=2)
 
     assert [one for page in pages for one in page] == made[::-1]
     assert max(len(page) for page in pages) == 2
-    assert found(as_platform, search=f"{word}@EXAMPLE.com")[0] == made[:2:-1]
-    assert [one for page in walked(as_platform, search=f"%{word}") for one in page] == []
+    assert find(as_platform, search=f"{word}@EXAMPLE.com")[0] == made[:2:-1]
+    assert [one for page in walk_pages(as_platform, search=f"%{word}") for one in page] == []
 
 
 def test_people_are_listed_newest_first_and_by_whether_they_are_active(as_platform: Client) -> None:
     word = secrets.token_hex(6)
-    users = [named(as_platform, name=word) for _ in range(2)]
+    users = [name_user(as_platform, name=word) for _ in range(2)]
     act(as_platform, users[0], "deactivate")
 
-    assert found(as_platform, limit=2)[0] == users[::-1]
-    assert [found(as_platform, search=word, active=active)[0] for active in ("true", "false")] == [users[1:], users[:1]]
+    assert find(as_platform, limit=2)[0] == users[::-1]
+    assert [find(as_platform, search=word, active=active)[0] for active in ("true", "false")] == [users[1:], users[:1]]
 
 
 def test_a_cursor_is_of_its_own_search(as_platform: Client) -> None:
     word = secrets.token_hex(6)
-    [named(as_platform, name=word) for _ in range(2)]
-    cursor = found(as_platform, search=word, limit=1)[1]
+    [name_user(as_platform, name=word) for _ in range(2)]
+    cursor = find(as_platform, search=word, limit=1)[1]
 
     answers = [as_platform.get("/platform/users", params=query) for query in ({"cursor": cursor}, {"search": "x"})]
 
@@ -90,8 +90,8 @@ def test_a_cursor_is_of_its_own_search(as_platform: Client) -> None:
 
 
 def test_the_operator_changes_what_is_shown_of_a_user(as_platform: Client) -> None:
-    user = named(as_platform, name="Ada", customMetadata={"plan": "gold"})
-    before = shown(as_platform, user)
+    user = name_user(as_platform, name="Ada", customMetadata={"plan": "gold"})
+    before = read_user(as_platform, user)
 
     changed = as_platform.ok("PATCH", f"/platform/users/{user}", {"customMetadata": {"plan": "iron"}})
     unnamed = as_platform.ok("PATCH", f"/platform/users/{user}", {"name": None})
@@ -99,7 +99,7 @@ def test_the_operator_changes_what_is_shown_of_a_user(as_platform: Client) -> No
     assert (changed["name"], changed["customMetadata"]) == ("Ada", {"plan": "iron"})
     assert (unnamed["name"], unnamed["customMetadata"], unnamed["email"]) == (None, {"plan": "iron"}, before["email"])
     assert unnamed["updatedAt"] > before["updatedAt"]
-    assert shown(as_platform, user) == unnamed
+    assert read_user(as_platform, user) == unnamed
 
 
 @pytest.mark.parametrize(
@@ -113,10 +113,10 @@ def test_the_operator_changes_what_is_shown_of_a_user(as_platform: Client) -> No
     ids=str,
 )
 def test_a_change_that_is_none_is_refused(as_platform: Client, body: dict[str, Any], code: str) -> None:
-    user = named(as_platform, name="Ada")
+    user = name_user(as_platform, name="Ada")
 
     assert code_of(as_platform.patch(f"/platform/users/{user}", json=body)) == (400, code)
-    assert shown(as_platform, user)["name"] == "Ada"
+    assert read_user(as_platform, user)["name"] == "Ada"
 
 
 # ---- deactivate
@@ -214,13 +214,13 @@ def test_a_user_with_an_own_tenant_keeps_it(as_platform: Client, person: Person)
     own = f"personal-{person.id}"
     assert code_of(refused) == (409, "user_has_tenant")
     assert refused.json()["data"]["tenantId"] == own
-    assert shown(as_platform, person.id)["tenantIds"] == [own]
+    assert read_user(as_platform, person.id)["tenantIds"] == [own]
     assert as_platform.ok("GET", f"/platform/tenants/{own}")["agentCount"] == 1
     assert wallet["agentId"]
 
 
 def test_the_last_owner_of_a_tenant_is_deleted_by_force_alone(as_platform: Client, tenant: Tenant) -> None:
-    user = named(as_platform)
+    user = name_user(as_platform)
     as_platform.ok("POST", f"/platform/tenants/{tenant.id}/members", {"userId": user, "role": "owner"})
     act(as_platform, user, "deactivate", force=True)
 
@@ -248,7 +248,7 @@ def test_the_operator_alone_ends_people(as_nobody: Client, as_owner: Person, ten
 
 
 def test_reading_people_takes_another_scope_than_ending_them(service: Service, as_platform: Client) -> None:
-    user = named(as_platform)
+    user = name_user(as_platform)
     keys = {
         scope: _as_operator(service, "CreatePlatformKey", {"name": "a test", "scopes": [scope]})["data"]["key"]
         for scope in ("platform:user:read", "platform:user:write")

@@ -13,7 +13,7 @@ from tests.fixtures.callers import Client, Tenant
 from tests.fixtures.forgery import identity_sealer_of
 from tests.fixtures.people import Person, fresh_address, member
 from tests.fixtures.server import Service
-from tests.routes.platform.test_users import code_of, fresh, look_up, named
+from tests.routes.platform.test_users import code_of, fresh, look_up, name_user
 
 LOOKUP = "/platform/users/lookup"
 CONTRACT = "0x" + "Ab" * 20
@@ -59,7 +59,7 @@ def a_contract() -> str:
 
 def test_by_address_in_any_spelling_and_by_either_route(as_platform: Client, tenant: Tenant) -> None:
     address = fresh_address()
-    user = named(as_platform, address, tenantId=tenant.id)
+    user = name_user(as_platform, address, tenantId=tenant.id)
 
     found = [
         look_up(as_platform, email=address),
@@ -120,7 +120,7 @@ async def test_by_contract_wallet_with_its_chain_or_without(
 async def test_by_accounts_at_providers(
     service: Service, as_platform: Client, owner: asyncpg.Connection, tenant: Tenant, other_tenant: Tenant
 ) -> None:
-    user, tail = named(as_platform, tenantId=tenant.id), uuid.uuid4().hex
+    user, tail = name_user(as_platform, tenantId=tenant.id), uuid.uuid4().hex
     ids = {
         "google": await give(service, owner, user, "google", f"1{tail}"),
         "wallet:solana": await give(service, owner, user, "solana", SOLANA[:12] + tail.replace("0", "1")[:31]),
@@ -167,7 +167,7 @@ async def test_an_address_that_only_a_tenants_provider_shows_is_found_in_that_te
     assert (found["userId"], found["email"], found["emailVerified"]) == (somebody.id, address.title(), False)
     for query in ({"email": address}, {"email": address, "tenantId": other_tenant.id}):
         assert code_of(as_platform.get(LOOKUP, params=query)) == (404, "user_absent")
-    named(as_platform, address, tenantId=tenant.id)
+    name_user(as_platform, address, tenantId=tenant.id)
     both = as_platform.get(LOOKUP, params={"email": address, "tenantId": tenant.id})
     assert code_of(both) == (409, "identity_ambiguous")
 
@@ -176,7 +176,7 @@ async def test_a_deactivated_person_is_found_in_every_way(
     as_platform: Client, owner: asyncpg.Connection, tenant: Tenant, as_owner: Person
 ) -> None:
     address, external_id = fresh_address(), fresh()
-    user = named(as_platform, address, tenantId=tenant.id, walletExternalId=external_id)
+    user = name_user(as_platform, address, tenantId=tenant.id, walletExternalId=external_id)
     await owner.execute("UPDATE users SET deactivated_at = now() WHERE id = ANY ($1)", [user, as_owner.id])
 
     found = [
@@ -254,7 +254,7 @@ def test_somebody_outside_the_tenant_is_404(
     as_platform: Client, tenant: Tenant, other_tenant: Tenant, as_owner: Person
 ) -> None:
     external_id, address = fresh(), fresh_address()
-    named(as_platform, address, tenantId=tenant.id, walletExternalId=external_id)
+    name_user(as_platform, address, tenantId=tenant.id, walletExternalId=external_id)
     elsewhere = {"tenantId": other_tenant.id}
 
     answers = [
@@ -272,7 +272,7 @@ def test_somebody_outside_the_tenant_is_404(
 
 def test_the_operator_lists_a_tenants_people(as_platform: Client, tenant: Tenant, as_owner: Person) -> None:
     external_id = fresh()
-    user = named(as_platform, tenantId=tenant.id, walletExternalId=external_id)
+    user = name_user(as_platform, tenantId=tenant.id, walletExternalId=external_id)
     path = f"/platform/tenants/{tenant.id}/users"
 
     page = as_platform.get(path, params={"limit": "1"})

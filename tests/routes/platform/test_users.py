@@ -26,7 +26,7 @@ def fresh() -> str:
     return f"order:{uuid.uuid4().hex[:12]}@shop"
 
 
-def named(operator: Client, email: str | None = None, **fields: Any) -> str:
+def name_user(operator: Client, email: str | None = None, **fields: Any) -> str:
     """A user whom the operator names; their id."""
     return str(operator.ok("POST", "/platform/users", {"email": email or fresh_address(), **fields})["userId"])
 
@@ -97,7 +97,7 @@ def test_a_named_user_signs_in_with_the_address_and_has_proven_it_then(
     service: Service, as_platform: Client, tenant: Tenant, mailbox: Mailbox
 ) -> None:
     address = fresh_address()
-    user = named(as_platform, address, tenantId=tenant.id)
+    user = name_user(as_platform, address, tenantId=tenant.id)
 
     with closing(Person(base_url=service.url, timeout=30)) as person:
         person.ok("POST", "/auth/email/send", {"email": address})
@@ -132,7 +132,7 @@ def test_a_bad_body_is_named(as_platform: Client, bad: dict[str, Any], code: str
     assert code_of(answer) == (404 if code == "tenant_absent" else 400, code)
 
 
-def nested(levels: int) -> Any:
+def nest(levels: int) -> Any:
     """Objects and lists by turns, so many of them."""
     found: Any = 1
     for level in range(levels - 1):
@@ -143,7 +143,7 @@ def nested(levels: int) -> Any:
 @pytest.mark.parametrize(
     ("metadata", "code"),
     [
-        (nested(9), "bad_custom_metadata"),
+        (nest(9), "bad_custom_metadata"),
         ({"a": "x" * (16 * 1024 - 7)}, "bad_custom_metadata"),
         ({"a": "é" * (8 * 1024)}, "bad_custom_metadata"),
         ({"__proto__": {}}, "bad_custom_metadata"),
@@ -170,10 +170,10 @@ def test_metadata_that_readers_would_misread_is_refused(
     assert as_platform.ok("GET", f"/platform/tenants/{tenant.id}/users") == []
 
 
-@pytest.mark.parametrize("metadata", [nested(8), {"a": "x" * (16 * 1024 - 8)}, {"a": [2**53 - 1, -1.5, True, None]}])
+@pytest.mark.parametrize("metadata", [nest(8), {"a": "x" * (16 * 1024 - 8)}, {"a": [2**53 - 1, -1.5, True, None]}])
 def test_metadata_within_the_bounds_comes_back_as_it_was(as_platform: Client, metadata: Any) -> None:
     address = fresh_address()
-    named(as_platform, address, customMetadata=metadata)
+    name_user(as_platform, address, customMetadata=metadata)
 
     assert look_up(as_platform, email=address)["customMetadata"] == metadata
 
@@ -190,7 +190,7 @@ def test_only_the_operator_names_people(as_nobody: Client, as_owner: Person, ten
 
 
 def test_an_external_id_is_given_once_and_again_the_same(as_platform: Client, tenant: Tenant) -> None:
-    user, external_id = named(as_platform, tenantId=tenant.id), fresh()
+    user, external_id = name_user(as_platform, tenantId=tenant.id), fresh()
     path = f"/platform/users/{user}/wallet/external-id"
 
     first = as_platform.ok("POST", path, {"tenantId": tenant.id, "walletExternalId": external_id})
@@ -211,8 +211,8 @@ def test_an_external_id_is_given_once_and_again_the_same(as_platform: Client, te
 
 def test_an_external_id_of_somebody_else_is_taken(as_platform: Client, tenant: Tenant) -> None:
     external_id = fresh()
-    named(as_platform, tenantId=tenant.id, walletExternalId=external_id)
-    user = named(as_platform, tenantId=tenant.id)
+    name_user(as_platform, tenantId=tenant.id, walletExternalId=external_id)
+    user = name_user(as_platform, tenantId=tenant.id)
     body = {"tenantId": tenant.id, "walletExternalId": external_id}
 
     answers = [
@@ -236,13 +236,13 @@ def test_the_same_external_id_in_another_tenant_is_another(
 ) -> None:
     external_id = fresh()
 
-    users = {named(as_platform, tenantId=one.id, walletExternalId=external_id) for one in (tenant, other_tenant)}
+    users = {name_user(as_platform, tenantId=one.id, walletExternalId=external_id) for one in (tenant, other_tenant)}
 
     assert len(users) == 2
 
 
 def test_of_a_missing_user_or_tenant_it_is_404_and_a_membership_is_made(as_platform: Client, tenant: Tenant) -> None:
-    user, external_id = named(as_platform), fresh()
+    user, external_id = name_user(as_platform), fresh()
     absent = f"/platform/users/{uuid.uuid4()}/wallet/external-id"
     here = f"/platform/users/{user}/wallet/external-id"
 
@@ -260,7 +260,7 @@ def test_of_a_missing_user_or_tenant_it_is_404_and_a_membership_is_made(as_platf
 
 
 def test_without_an_external_id_it_is_named(as_platform: Client, tenant: Tenant) -> None:
-    user = named(as_platform, tenantId=tenant.id)
+    user = name_user(as_platform, tenantId=tenant.id)
     paths = ["/platform/users/wallet/external-id", f"/platform/users/{user}/wallet/external-id", CONNECT]
 
     answers = [as_platform.post(path, json={"tenantId": tenant.id}) for path in paths]
@@ -289,7 +289,7 @@ def test_connect_makes_a_user_and_finds_them_again(as_platform: Client, tenant: 
 
 def test_connect_gives_the_external_id_to_a_known_address(as_platform: Client, tenant: Tenant) -> None:
     address = fresh_address()
-    user = named(as_platform, address)
+    user = name_user(as_platform, address)
 
     answer = connect(as_platform, tenant, fresh(), email=address)
 
@@ -312,15 +312,15 @@ def test_a_user_without_an_address_gets_one_later_and_keeps_it(as_platform: Clie
 
 def test_an_external_id_and_an_address_of_two_people_conflict(as_platform: Client, tenant: Tenant) -> None:
     external_id, address = fresh(), fresh_address()
-    named(as_platform, tenantId=tenant.id, walletExternalId=external_id)
-    named(as_platform, address)
+    name_user(as_platform, tenantId=tenant.id, walletExternalId=external_id)
+    name_user(as_platform, address)
 
     assert code_of(connect(as_platform, tenant, external_id, email=address)) == (409, "external_id_taken")
 
 
 def test_an_address_with_another_external_id_there_conflicts(as_platform: Client, tenant: Tenant) -> None:
     address = fresh_address()
-    named(as_platform, address, tenantId=tenant.id, walletExternalId=fresh())
+    name_user(as_platform, address, tenantId=tenant.id, walletExternalId=fresh())
 
     assert code_of(connect(as_platform, tenant, fresh(), email=address)) == (409, "external_id_set")
 
@@ -432,7 +432,7 @@ def test_a_repeated_request_gets_the_first_answer(as_platform: Client, tenant: T
 def test_a_tenant_has_so_many_members_and_what_is_too_much_makes_nobody(service: Service, as_platform: Client) -> None:
     address = fresh_address()
     with new_tenant(service, "few-members") as few:
-        named(as_platform, tenantId=few.id)
+        name_user(as_platform, tenantId=few.id)
 
         answers = [
             as_platform.post("/platform/users", json={"email": address, "tenantId": few.id}),

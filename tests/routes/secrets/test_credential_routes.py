@@ -10,11 +10,16 @@ import pytest
 
 from ops import places
 from tests.fixtures.callers import Agent, Tenant, new_tenant
-from tests.fixtures.deployments import database_apart, deployed, partner_of
+from tests.fixtures.deployments import database_apart, deploy, partner_of
 from tests.fixtures.server import Service
 from tests.routes.secrets.makers import HOST, keep_route, keep_secret, route_fields
 
 ROUTES = "/secrets/routes"
+# Of a million tokens, in millionths of a dollar.
+PRICES = {"form": "openai", "input": 2_500_000, "output": 10_000_000, "cached": 1_250_000, "cacheWrite": None} | {
+    "inputAt": "",
+    "outputAt": "",
+}
 
 
 def path(route: dict[str, Any]) -> str:
@@ -45,6 +50,9 @@ def test_a_route_is_made_with_the_defaults_of_the_document(tenant: Tenant) -> No
         "keepAuthorization": False,
         "exchange": None,
         "ranges": False,
+        "costMicroUsd": 0,
+        "maxMicroUsd": 0,
+        "usage": None,
     }
     assert str(uuid.UUID(made["id"])) == made["id"]
     assert made["createdAt"].endswith("Z")
@@ -118,6 +126,10 @@ GOOD = [
     {"injectAs": "basic", "injectFormat": "{value}:"},
     {"injectKey": "X-Api-Key", "keepAuthorization": True},
     {"ranges": True},
+    {"costMicroUsd": 2_000},
+    {"costMicroUsd": 2**63 - 1},
+    {"maxMicroUsd": 500_000, "usage": PRICES},
+    {"maxMicroUsd": 1, "usage": PRICES | {"form": "pointers", "inputAt": "/usage/in", "outputAt": "/usage/out"}},
 ]
 
 
@@ -270,17 +282,32 @@ BAD: dict[str, tuple[Any, ...]] = {
     "agents": (["one", "one"], "one", None, [f"agent-{number}" for number in range(51)]),
     "keepAuthorization": (True, "true", 1, None),
     "ranges": ("true", 1, None),
+    "costMicroUsd": (-1, 2**63, 0.5, "1", True, None),
+    "maxMicroUsd": (-1, 2**63, 1),
+    "usage": (
+        "openai",
+        PRICES | {"inputAt": "/usage/in"},
+        PRICES | {"form": "pointers"},
+        PRICES | {"form": "pointers", "inputAt": "/usage/*", "outputAt": "/*/out"},
+    ),
 }
 TRIED = [({field: value}, field) for field, values in BAD.items() for value in values] + [
     ({"injectAs": way, "injectKey": key}, "injectKey")
     for way in ("query", "body")
     for key in ("", "a\n", "a\0", "ü", "x" * 129)
 ]
+TRIED += [
+    ({"usage": PRICES}, "maxMicroUsd"),
+    ({"usage": PRICES | {"form": "other"}}, "usage.form"),
+    ({"usage": PRICES | {"input": -1}}, "usage.input"),
+    ({"usage": PRICES | {"output": None}}, "usage.output"),
+    ({"usage": PRICES, "maxMicroUsd": 5, "costMicroUsd": 5}, "costMicroUsd"),
+]
 TRIED += [({"agents": [name]}, "agents[0]") for name in ("a/b", "", 5)]
 
 
 @pytest.fixture(scope="module")
-def shared(service: Service) -> Iterator[tuple[Tenant, dict[str, Any]]]:
+def tenant_and_route(service: Service) -> Iterator[tuple[Tenant, dict[str, Any]]]:
     """A tenant with one route, which no refused request changes."""
     with new_tenant(service) as tenant:
         yield tenant, keep_route(tenant)
@@ -288,9 +315,9 @@ def shared(service: Service) -> Iterator[tuple[Tenant, dict[str, Any]]]:
 
 @pytest.mark.parametrize(("changed", "field"), TRIED, ids=lambda given: repr(given)[:60])
 def test_invalid_credential_routes_are_refused(
-    shared: tuple[Tenant, dict[str, Any]], changed: dict[str, Any], field: str
+    tenant_and_route: tuple[Tenant, dict[str, Any]], changed: dict[str, Any], field: str
 ) -> None:
-    tenant, route = shared
+    tenant, route = tenant_and_route
 
     answers = [
         tenant.post(ROUTES, json=route_fields({"id": route["secretId"]}, **changed)),
@@ -314,16 +341,16 @@ def test_invalid_credential_routes_are_refused(
         ({"hostPattern": "*.com"}, "does not allow"),
         ({"pathPattern": "v1"}, "start with a slash"),
         ({"method": "FETCH"}, "DELETE, GET, HEAD"),
-        ({"injectAs": "cookie"}, "header, basic, query, body, json, text or none"),
+        ({"injectAs": "cookie"}, "header, basic, query, body, json, text, awsSigV4 or none"),
         ({"injectKey": "cOOkie"}, "cOOkie"),
         ({"injectFormat": "Bearer"}, "{value} exactly once"),
     ],
     ids=str,
 )
 def test_a_refusal_says_what_is_allowed(
-    shared: tuple[Tenant, dict[str, Any]], changed: dict[str, Any], words: str
+    tenant_and_route: tuple[Tenant, dict[str, Any]], changed: dict[str, Any], words: str
 ) -> None:
-    tenant, route = shared
+    tenant, route = tenant_and_route
 
     made = tenant.post(ROUTES, json=route_fields({"id": route["secretId"]}, **changed))
     put = tenant.put(path(route), json=changed)
@@ -363,9 +390,9 @@ def test_a_route_puts_several_secrets_into_one_request(tenant: Tenant) -> None:
     ids=str,
 )
 def test_a_further_secret_goes_only_where_the_first_could(
-    shared: tuple[Tenant, dict[str, Any]], changed: dict[str, Any], words: str
+    tenant_and_route: tuple[Tenant, dict[str, Any]], changed: dict[str, Any], words: str
 ) -> None:
-    tenant, route = shared
+    tenant, route = tenant_and_route
     further = {"alsoInject": [also({"id": route["secretId"]}, **changed)]}
 
     for answer in (
@@ -610,7 +637,7 @@ def test_the_operator_may_allow_broad_hosts_and_cookies_and_take_it_back(
 ) -> None:
     database = database_apart(postgres_home, f"{worker_id}_allowing")
     allowed = {"SERVICE_ALLOW_BROAD_SECRET_ROUTES": "true", "SERVICE_ALLOW_COOKIE_INJECTION": "true"}
-    with deployed(database, **allowed) as generous, new_tenant(generous) as tenant, partner_of(generous) as strict:
+    with deploy(database, **allowed) as generous, new_tenant(generous) as tenant, partner_of(generous) as strict:
         routes = [
             keep_route(tenant, **said)
             for said in ({"hostPattern": "*"}, {"hostPattern": "*.com"}, {"injectKey": "Cookie"})

@@ -18,7 +18,7 @@ FREEZE = {
 }
 
 
-def explained(tenant: Tenant, agent: Agent, url: str = f"https://{HOST}/v1/x", method: str = "GET") -> dict[str, Any]:
+def explain(tenant: Tenant, agent: Agent, url: str = f"https://{HOST}/v1/x", method: str = "GET") -> dict[str, Any]:
     found: dict[str, Any] = tenant.ok("POST", EXPLAIN, {"agentId": agent.id, "method": method, "url": url})
     return found
 
@@ -30,7 +30,7 @@ def reasons(found: dict[str, Any]) -> list[tuple[str, str]]:
 def test_a_request_falls_to_the_first_route_that_fits(tenant: Tenant, agent: Agent) -> None:
     route = keep_route(tenant)
 
-    found = explained(tenant, agent)
+    found = explain(tenant, agent)
 
     assert found == {
         "matched": route,
@@ -40,7 +40,7 @@ def test_a_request_falls_to_the_first_route_that_fits(tenant: Tenant, agent: Age
 
 
 def test_without_a_fitting_route_there_is_none(tenant: Tenant, agent: Agent) -> None:
-    assert explained(tenant, agent) == {"matched": None, "reason": "no_route", "considered": []}
+    assert explain(tenant, agent) == {"matched": None, "reason": "no_route", "considered": []}
 
 
 def test_every_route_is_considered_in_order_with_its_reason(tenant: Tenant, agent: Agent) -> None:
@@ -57,7 +57,7 @@ def test_every_route_is_considered_in_order_with_its_reason(tenant: Tenant, agen
     ]
     made = [keep_route(tenant, secret, **fields) for fields, _ in said]
 
-    found = explained(tenant, agent)
+    found = explain(tenant, agent)
 
     assert reasons(found) == [(route["id"], reason) for route, (_, reason) in zip(made, said, strict=True)]
     assert found["matched"] == made[5]
@@ -65,11 +65,11 @@ def test_every_route_is_considered_in_order_with_its_reason(tenant: Tenant, agen
 
 def test_of_equal_priority_the_oldest_wins_and_a_higher_priority_wins_later(tenant: Tenant, agent: Agent) -> None:
     oldest, newer = keep_route(tenant), keep_route(tenant)
-    assert explained(tenant, agent)["matched"] == oldest
+    assert explain(tenant, agent)["matched"] == oldest
 
     raised = tenant.ok("PUT", f"/secrets/routes/{newer['id']}", {"priority": 1})
 
-    assert explained(tenant, agent)["matched"] == raised
+    assert explain(tenant, agent)["matched"] == raised
 
 
 @pytest.mark.parametrize(
@@ -86,14 +86,14 @@ def test_of_equal_priority_the_oldest_wins_and_a_higher_priority_wins_later(tena
 def test_a_url_is_read_as_the_proxy_reads_it(tenant: Tenant, agent: Agent, url: str) -> None:
     route = keep_route(tenant)
 
-    assert explained(tenant, agent, url)["matched"] == route
+    assert explain(tenant, agent, url)["matched"] == route
 
 
 def test_a_path_with_an_escaped_slash_is_explained_as_the_proxy_reads_it(tenant: Tenant, agent: Agent) -> None:
     route = keep_route(tenant, pathPattern="/v1/*")
 
-    assert explained(tenant, agent, f"https://{HOST}/v1/a%2Fb")["matched"] == route
-    assert explained(tenant, agent, f"https://{HOST}/v1%2Fa")["reason"] == "no_route"
+    assert explain(tenant, agent, f"https://{HOST}/v1/a%2Fb")["matched"] == route
+    assert explain(tenant, agent, f"https://{HOST}/v1%2Fa")["reason"] == "no_route"
     keep_route(tenant, pathPattern="/v1/a/*", priority=1)
     answer = tenant.post(EXPLAIN, json={"agentId": agent.id, "method": "GET", "url": f"https://{HOST}/v1/a%2Fb"})
 
@@ -104,9 +104,9 @@ def test_a_path_with_an_escaped_slash_is_explained_as_the_proxy_reads_it(tenant:
 def test_an_encoded_letter_is_the_letter_and_the_method_is_in_upper_case(tenant: Tenant, agent: Agent) -> None:
     route = keep_route(tenant, pathPattern="/admin", method="DELETE")
 
-    assert explained(tenant, agent, f"https://{HOST}/%61dmin", "delete")["matched"] == route
-    assert explained(tenant, agent, f"https://{HOST}/Admin", "DELETE")["reason"] == "no_route"
-    assert explained(tenant, agent, f"https://{HOST}/admin", "GET")["reason"] == "no_route"
+    assert explain(tenant, agent, f"https://{HOST}/%61dmin", "delete")["matched"] == route
+    assert explain(tenant, agent, f"https://{HOST}/Admin", "DELETE")["reason"] == "no_route"
+    assert explain(tenant, agent, f"https://{HOST}/admin", "GET")["reason"] == "no_route"
 
 
 @pytest.mark.parametrize(
@@ -118,8 +118,8 @@ def test_an_encoded_letter_is_the_letter_and_the_method_is_in_upper_case(tenant:
         "https:///v1",
         f"https://user@{HOST}/",
         f"https://user:pass@{HOST}/",
-        "https://127.0.0.1/",
-        "https://[::1]/",
+        "https://127.1/",
+        "https://[0::1]/",
         "https://2130706433/",
         f"https://{HOST}./",
         f"https://{HOST}:0/",
@@ -180,7 +180,7 @@ def test_only_the_tenants_own_agents_are_known(tenant: Tenant, other_tenant: Ten
 def test_only_the_tenants_own_routes_count(tenant: Tenant, other_tenant: Tenant, agent: Agent) -> None:
     keep_route(other_tenant)
 
-    assert explained(tenant, agent) == {"matched": None, "reason": "no_route", "considered": []}
+    assert explain(tenant, agent) == {"matched": None, "reason": "no_route", "considered": []}
 
 
 def test_a_deleted_secret_stops_its_route_and_none_after_it_steps_in(tenant: Tenant, agent: Agent) -> None:
@@ -188,7 +188,7 @@ def test_a_deleted_secret_stops_its_route_and_none_after_it_steps_in(tenant: Ten
 
     tenant.ok("DELETE", f"/secrets/{first['secretId']}")
 
-    found = explained(tenant, agent)
+    found = explain(tenant, agent)
     assert (found["matched"], found["reason"]) == (first, "secret_deleted")
     assert reasons(found) == [(first["id"], "matched"), (second["id"], "lower_priority")]
 
@@ -197,7 +197,7 @@ def test_an_expired_secret_stops_its_route(tenant: Tenant, agent: Agent) -> None
     soon = datetime.now(UTC) + timedelta(seconds=3)
     route = keep_route(tenant, keep_secret(tenant, expiresAt=soon.isoformat()))
 
-    found = eventually(lambda: explained(tenant, agent), lambda told: told["reason"] != "matched")
+    found = eventually(lambda: explain(tenant, agent), lambda told: told["reason"] != "matched")
 
     assert (found["matched"], found["reason"]) == (route, "secret_expired")
     assert datetime.now(UTC) >= soon - timedelta(milliseconds=100)
@@ -210,7 +210,7 @@ async def test_a_frozen_agent_or_tenant_gets_nothing(
     route = keep_route(tenant)
     await owner.execute(FREEZE[reason], tenant.id)
 
-    found = explained(tenant, agent)
+    found = explain(tenant, agent)
 
     assert (found["matched"], found["reason"]) == (route, reason)
 

@@ -21,12 +21,12 @@ def canary() -> str:
     return f"canary-{uuid.uuid4().hex}"
 
 
-def named(**changed: Any) -> dict[str, Any]:
+def secret_body(**changed: Any) -> dict[str, Any]:
     return {"name": f"s-{uuid.uuid4().hex[:8]}", "value": "value-of-it", **changed}
 
 
 def test_a_secret_is_kept_and_described_without_its_value(tenant: Tenant) -> None:
-    sent = named(value=canary(), description="For the\nbuild", expiresAt="2100-01-31T12:00:00+02:00")
+    sent = secret_body(value=canary(), description="For the\nbuild", expiresAt="2100-01-31T12:00:00+02:00")
 
     answer = tenant.post("/secrets", json=sent)
 
@@ -59,7 +59,7 @@ ODD = {
 @pytest.mark.parametrize("name", ODD)
 def test_an_odd_value_is_stored_with_a_warning(tenant: Tenant, name: str) -> None:
     value, parts = ODD[name]
-    made = tenant.ok("POST", "/secrets", named(value=value))
+    made = tenant.ok("POST", "/secrets", secret_body(value=value))
     path = f"/secrets/{made['id']}"
     rotated = tenant.ok("POST", f"{path}/rotate", {"value": value})
     replaced = tenant.ok("PUT", path, {"value": value})
@@ -72,10 +72,10 @@ def test_an_odd_value_is_stored_with_a_warning(tenant: Tenant, name: str) -> Non
 
 
 def test_only_name_and_value_are_needed(tenant: Tenant) -> None:
-    made = tenant.ok("POST", "/secrets", named())
+    made = tenant.ok("POST", "/secrets", secret_body())
 
     assert (made["description"], made["expiresAt"]) == (None, None)
-    assert tenant.ok("POST", "/secrets", named(description=None, expiresAt=None))["description"] is None
+    assert tenant.ok("POST", "/secrets", secret_body(description=None, expiresAt=None))["description"] is None
 
 
 @pytest.mark.parametrize(("method", "path"), [("PUT", "/secrets/{id}"), ("POST", "/secrets/{id}/rotate")])
@@ -118,11 +118,11 @@ def test_no_answer_has_the_value(tenant: Tenant) -> None:
 def test_a_name_is_taken_once_within_a_tenant(tenant: Tenant, other_tenant: Tenant) -> None:
     made = keep_secret(tenant)
 
-    answer = tenant.post("/secrets", json=named(name=made["name"]))
+    answer = tenant.post("/secrets", json=secret_body(name=made["name"]))
 
     assert (answer.status_code, answer.json()["data"]["code"]) == (409, "secret_name_taken")
     assert len(tenant.ok("GET", "/secrets")) == 1
-    assert other_tenant.post("/secrets", json=named(name=made["name"])).status_code == 201
+    assert other_tenant.post("/secrets", json=secret_body(name=made["name"])).status_code == 201
 
 
 def test_a_deleted_secret_is_gone_and_its_name_is_free(tenant: Tenant) -> None:
@@ -139,10 +139,10 @@ def test_a_deleted_secret_is_gone_and_its_name_is_free(tenant: Tenant) -> None:
     ]
     assert [(answer.status_code, answer.json()["data"]["code"]) for answer in answers] == [(404, "secret_absent")] * 4
     assert tenant.ok("GET", "/secrets") == []
-    again = tenant.ok("POST", "/secrets", named(name=made["name"]))
+    again = tenant.ok("POST", "/secrets", secret_body(name=made["name"]))
     assert again["id"] != made["id"]
     assert tenant.ok("DELETE", f"/secrets/{again['id']}")
-    assert tenant.post("/secrets", json=named(name=made["name"])).status_code == 201
+    assert tenant.post("/secrets", json=secret_body(name=made["name"])).status_code == 201
 
 
 def test_another_tenants_secret_is_absent_and_stays_as_it_is(tenant: Tenant, other_tenant: Tenant) -> None:
@@ -180,7 +180,7 @@ def test_an_agent_may_touch_no_secret(tenant: Tenant, agent: Agent) -> None:
 
     answers = [
         agent.get("/secrets"),
-        agent.post("/secrets", json=named()),
+        agent.post("/secrets", json=secret_body()),
         agent.get(path),
         agent.put(path, json={"value": "v"}),
         agent.post(f"{path}/rotate", json={"value": "v"}),
@@ -192,7 +192,7 @@ def test_an_agent_may_touch_no_secret(tenant: Tenant, agent: Agent) -> None:
 
 
 def test_a_repeated_request_makes_one_secret_and_one_version(tenant: Tenant) -> None:
-    body, key = named(), {"Idempotency-Key": str(uuid.uuid4())}
+    body, key = secret_body(), {"Idempotency-Key": str(uuid.uuid4())}
 
     first, second = tenant.post("/secrets", json=body, headers=key), tenant.post("/secrets", json=body, headers=key)
     path = f"/secrets/{first.json()['data']['id']}/rotate"
@@ -232,7 +232,7 @@ MALFORMED = {
 
 @pytest.mark.parametrize(("changed", "field"), MALFORMED.values(), ids=MALFORMED)
 def test_a_malformed_secret_is_400_and_the_field_is_named(tenant: Tenant, changed: dict[str, Any], field: str) -> None:
-    answer = tenant.post("/secrets", json=named(**changed))
+    answer = tenant.post("/secrets", json=secret_body(**changed))
 
     assert (answer.status_code, answer.json()["data"]["fields"]) == (400, [field]), answer.text
     assert answer.json()["error"].startswith((f"{field}: ", f"{field} must be "))
@@ -241,7 +241,7 @@ def test_a_malformed_secret_is_400_and_the_field_is_named(tenant: Tenant, change
 
 @pytest.mark.parametrize("past", ["2020-01-31T12:00:00Z", "1969-12-31T23:59:59Z"])
 def test_a_secret_that_is_expired_already_is_400(tenant: Tenant, past: str) -> None:
-    answer = tenant.post("/secrets", json=named(expiresAt=past))
+    answer = tenant.post("/secrets", json=secret_body(expiresAt=past))
 
     assert (answer.status_code, answer.json()["data"]["fields"]) == (400, ["expiresAt"])
     assert "future" in answer.json()["error"]
@@ -284,16 +284,16 @@ async def test_no_refusal_log_line_or_row_has_a_value(
     bodies = [
         json.dumps(said).encode()
         for said in (
-            named(value=[value]),
-            named(value={"value": value}),
-            named(value=long),
-            named(value="é" * 30_000 + long),
-            named(value=value, surplus=value),
-            named(value=value, name=""),
-            named(value=value, description=5),
-            named(value=value, expiresAt="never"),
-            named(value=value, name=made["name"]),
-            named(value=value),
+            secret_body(value=[value]),
+            secret_body(value={"value": value}),
+            secret_body(value=long),
+            secret_body(value="é" * 30_000 + long),
+            secret_body(value=value, surplus=value),
+            secret_body(value=value, name=""),
+            secret_body(value=value, description=5),
+            secret_body(value=value, expiresAt="never"),
+            secret_body(value=value, name=made["name"]),
+            secret_body(value=value),
             {"value": value},
             value,
             [value],

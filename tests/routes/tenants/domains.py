@@ -30,14 +30,16 @@ def path(person: Person, made: dict[str, Any], *more: str) -> str:
     return "/".join([f"/tenants/{person.tenant}/sso-domains", made["domain"], *more])
 
 
-def verified(person: Person, dns: DnsServer, domain: str | None = None, *, required: bool = False) -> dict[str, Any]:
+def verify_domain(
+    person: Person, dns: DnsServer, domain: str | None = None, *, required: bool = False
+) -> dict[str, Any]:
     """A domain of the person's tenant, its record published and found."""
     made = add(person, domain, required=required)
     publish(dns, made)
     return person.ok("POST", path(person, made, "verify"))
 
 
-def shown(person: Person, domain: str) -> dict[str, Any]:
+def list_entry(person: Person, domain: str) -> dict[str, Any]:
     """A domain as the list shows it."""
     return next(one for one in person.ok("GET", f"/tenants/{person.tenant}/sso-domains") if one["domain"] == domain)
 
@@ -48,6 +50,6 @@ def provide(service: Service, person: Person, *, enabled: bool = True) -> None:
     assert saved.is_success, saved.text
 
 
-def told(person: Person, action: str) -> list[dict[str, Any]]:
+def audit_rows(person: Person, action: str) -> list[dict[str, Any]]:
     """The audit rows of an action in the person's tenant, newest first."""
     return person.ok("GET", f"/audit/events?action={action}")["data"]

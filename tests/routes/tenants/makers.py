@@ -14,7 +14,7 @@ from tests.fixtures.eventually import soon
 from tests.fixtures.people import Person
 from tests.fixtures.postgres import Database
 from tests.fixtures.server import Service
-from tests.fixtures.signer_socket import greeted
+from tests.fixtures.signer_socket import greet
 
 # More than the signer has connections.
 CROWD = 12
@@ -46,7 +46,7 @@ def as_app(admin: Person, app_id: str, secret: str) -> Iterator[Client]:
 
 
 @asynccontextmanager
-async def held(database: Database, statement: str, *values: Any) -> AsyncIterator[asyncpg.Connection]:
+async def holding(database: Database, statement: str, *values: Any) -> AsyncIterator[asyncpg.Connection]:
     """A transaction that holds what a statement locks; it ends, and lets everybody go on, with the block."""
     connection = await asyncpg.connect(database.owner_url)
     try:
@@ -71,7 +71,7 @@ async def somebody_waits(owner: asyncpg.Connection, for_statement: str) -> None:
 async def crowd(service: Service, *acts: Callable[[], Any]) -> AsyncIterator[list[asyncio.Future[Any]]]:
     """Acts that all wait in the signer; the block must let them continue before it ends."""
     loop = asyncio.get_running_loop()
-    with ThreadPoolExecutor(len(acts)) as pool, greeted(service) as wire:
+    with ThreadPoolExecutor(len(acts)) as pool, greet(service) as wire:
         running = [loop.run_in_executor(pool, act) for act in acts]
         # The question itself is one of those it works on.
         await soon(lambda: wire.ask("Status")["data"]["waiting"] > len(acts), seconds=WAIT_SECONDS)

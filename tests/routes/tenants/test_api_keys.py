@@ -19,7 +19,7 @@ def path_of(tenant: str) -> str:
     return f"/tenants/{tenant}/api-keys"
 
 
-def made(somebody: Client, tenant: str, **fields: Any) -> dict[str, Any]:
+def make(somebody: Client, tenant: str, **fields: Any) -> dict[str, Any]:
     return somebody.ok("POST", path_of(tenant), fields)
 
 
@@ -27,7 +27,7 @@ def keys(somebody: Client, tenant: str) -> list[dict[str, Any]]:
     return somebody.ok("GET", path_of(tenant))
 
 
-def revoked(somebody: Client, tenant: str, key: str, **fields: Any) -> httpx.Response:
+def revoke(somebody: Client, tenant: str, key: str, **fields: Any) -> httpx.Response:
     return somebody.request("DELETE", f"{path_of(tenant)}/{key}", json=fields)
 
 
@@ -76,9 +76,9 @@ def test_a_new_key_is_shown_once_and_works(service: Service, as_owner: Person, t
 async def test_the_one_before_goes_on_for_a_day_and_those_that_retire_keep_their_time(
     service: Service, as_owner: Person, tenant: Tenant, owner: asyncpg.Connection
 ) -> None:
-    made(as_owner, tenant.id, overlapSeconds=604_800)
-    made(as_owner, tenant.id)
-    made(as_owner, tenant.id, overlapSeconds=60)
+    make(as_owner, tenant.id, overlapSeconds=604_800)
+    make(as_owner, tenant.id)
+    make(as_owner, tenant.id, overlapSeconds=60)
 
     assert [one["status"] for one in keys(as_owner, tenant.id)] == ["active", "retiring", "retiring", "retiring"]
     assert all(abs(a - b) < 30 for a, b in zip(await lengths(owner, tenant.id), [60, DAY, 7 * DAY], strict=True))
@@ -88,7 +88,7 @@ async def test_the_one_before_goes_on_for_a_day_and_those_that_retire_keep_their
 def test_without_an_overlap_the_one_before_ends_at_once(service: Service, as_owner: Person, tenant: Tenant) -> None:
     assert works(service, tenant.key)
 
-    new = made(as_owner, tenant.id, overlapSeconds=0)
+    new = make(as_owner, tenant.id, overlapSeconds=0)
 
     assert eventually(lambda: works(service, tenant.key), lambda good: not good, seconds=2) is False
     assert works(service, new["apiKey"])
@@ -99,13 +99,13 @@ async def test_a_key_past_its_overlap_is_over(
     service: Service, as_owner: Person, tenant: Tenant, owner: asyncpg.Connection
 ) -> None:
     (first,) = keys(as_owner, tenant.id)
-    made(as_owner, tenant.id, overlapSeconds=60)
+    make(as_owner, tenant.id, overlapSeconds=60)
 
     await owner.execute("UPDATE tenant_keys SET retires_at = service_now() WHERE id = $1", first["id"])
 
     assert eventually(lambda: works(service, tenant.key), lambda good: not good, seconds=2) is False
     assert tenant.post("/agents", json={"id": "late", "name": "A"}).status_code == 401
-    assert revoked(as_owner, tenant.id, first["id"]).status_code == 404
+    assert revoke(as_owner, tenant.id, first["id"]).status_code == 404
 
 
 @pytest.mark.parametrize("seconds", [-1, 604_801, 1.5, "60", None])
@@ -120,9 +120,9 @@ def test_the_last_active_key_goes_only_by_force(service: Service, as_owner: Pers
     (first,) = keys(as_owner, tenant.id)
     agent = tenant.agent()
 
-    asked = revoked(as_owner, tenant.id, first["id"])
+    asked = revoke(as_owner, tenant.id, first["id"])
     still = works(service, tenant.key)
-    forced = revoked(as_owner, tenant.id, first["id"], force=True)
+    forced = revoke(as_owner, tenant.id, first["id"], force=True)
 
     assert (asked.status_code, asked.json()["data"]["code"]) == (409, "last_api_key")
     assert still
@@ -132,18 +132,18 @@ def test_the_last_active_key_goes_only_by_force(service: Service, as_owner: Pers
     # People and agents go on, and an owner makes the next one.
     assert agent.sign().status_code == 200
     assert as_owner.ok("GET", f"/agents/{agent.id}")["id"] == agent.id
-    assert works(service, made(as_owner, tenant.id)["apiKey"])
+    assert works(service, make(as_owner, tenant.id)["apiKey"])
 
 
 def test_a_key_that_retires_goes_without_force_unless_none_is_left(as_owner: Person, tenant: Tenant) -> None:
     (first,) = keys(as_owner, tenant.id)
-    second = made(as_owner, tenant.id)
+    second = make(as_owner, tenant.id)
 
-    only_active = revoked(as_owner, tenant.id, second["id"])
-    assert revoked(as_owner, tenant.id, second["id"], force=True).is_success
-    none_left = revoked(as_owner, tenant.id, first["id"])
-    third = made(as_owner, tenant.id)
-    retiring = revoked(as_owner, tenant.id, first["id"])
+    only_active = revoke(as_owner, tenant.id, second["id"])
+    assert revoke(as_owner, tenant.id, second["id"], force=True).is_success
+    none_left = revoke(as_owner, tenant.id, first["id"])
+    third = make(as_owner, tenant.id)
+    retiring = revoke(as_owner, tenant.id, first["id"])
 
     assert [one.status_code for one in (only_active, none_left, retiring)] == [409, 409, 200]
     assert {one["id"]: one["status"] for one in keys(as_owner, tenant.id)} == {
@@ -155,7 +155,7 @@ def test_a_key_that_retires_goes_without_force_unless_none_is_left(as_owner: Per
 
 def test_keys_that_work_are_few(as_owner: Person, tenant: Tenant) -> None:
     for _ in range(9):
-        made(as_owner, tenant.id)
+        make(as_owner, tenant.id)
 
     full = as_owner.post(path_of(tenant.id), json={})
     # The one that is replaced at once makes room for the next.
@@ -176,7 +176,7 @@ async def test_of_dead_keys_the_last_hundred_are_kept(
         tenant.id,
     )
 
-    made(as_owner, tenant.id)
+    make(as_owner, tenant.id)
 
     kept = keys(as_owner, tenant.id)
     assert {one["prefix"] for one in kept if one["status"] == "revoked"} == {f"ck_{n}" for n in range(1, 101)}
@@ -187,8 +187,8 @@ async def test_the_audit_log_names_the_keys_and_shows_none(
     as_owner: Person, tenant: Tenant, owner: asyncpg.Connection
 ) -> None:
     (first,) = keys(as_owner, tenant.id)
-    new = made(as_owner, tenant.id, overlapSeconds=60)
-    revoked(as_owner, tenant.id, first["id"])
+    new = make(as_owner, tenant.id, overlapSeconds=60)
+    revoke(as_owner, tenant.id, first["id"])
 
     rows = await owner.fetch(
         "SELECT * FROM audit WHERE tenant_id = $1 AND action LIKE 'api_key.%' ORDER BY seq", tenant.id
@@ -203,7 +203,7 @@ async def test_the_audit_log_names_the_keys_and_shows_none(
 
 
 def test_the_last_use_is_shown(service: Service, as_owner: Person, tenant: Tenant) -> None:
-    new = made(as_owner, tenant.id)
+    new = make(as_owner, tenant.id)
     assert keys(as_owner, tenant.id)[0]["lastUsedAt"] is None
 
     assert works(service, new["apiKey"])
@@ -262,8 +262,8 @@ def test_another_tenants_keys_are_not_there(
     answers = [
         as_owner.get(path_of(other_tenant.id)),
         as_owner.post(path_of(other_tenant.id), json={}),
-        revoked(as_owner, other_tenant.id, foreign["id"], force=True),
-        revoked(as_owner, tenant.id, foreign["id"], force=True),
+        revoke(as_owner, other_tenant.id, foreign["id"], force=True),
+        revoke(as_owner, tenant.id, foreign["id"], force=True),
         as_platform.request("DELETE", f"/platform/tenants/{tenant.id}/api-keys/{foreign['id']}", json={"force": True}),
     ]
 

@@ -29,6 +29,8 @@ FIELDS = {
     "allowedBundleIds",
     "allowedPackageNames",
     "loginMethods",
+    "allowRegistration",
+    "maxRegistered",
     "appId",
     "createdAt",
     "updatedAt",

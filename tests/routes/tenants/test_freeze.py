@@ -12,7 +12,7 @@ from tests.fixtures.callers import Agent, Client, Tenant
 from tests.fixtures.people import Person, member
 from tests.fixtures.postgres import Database
 from tests.fixtures.server import Service
-from tests.routes.tenants.makers import CROWD, as_app, crowd, held, keep_client, keep_secret, somebody_waits
+from tests.routes.tenants.makers import CROWD, as_app, crowd, holding, keep_client, keep_secret, somebody_waits
 
 WHAT = ("agent", "tenant")
 
@@ -158,7 +158,7 @@ async def test_a_freeze_waits_for_the_signature_that_is_being_written(
 ) -> None:
     path = f"{path_of(what, agent, tenant)}/freeze"
     waited = "freeze_agent" if what == "agent" else "await_signatures"
-    async with held(database, "LOCK TABLE transactions IN EXCLUSIVE MODE"):
+    async with holding(database, "LOCK TABLE transactions IN EXCLUSIVE MODE"):
         signing = asyncio.create_task(asyncio.to_thread(agent.sign))
         await somebody_waits(owner, "sign_write")
         freezing = asyncio.create_task(asyncio.to_thread(tenant.ok, "POST", path, {}))
@@ -175,7 +175,7 @@ async def test_a_freeze_waits_for_the_signature_that_is_being_written(
 async def test_an_order_that_was_judged_before_the_freeze_is_not_written_after_it(
     tenant: Tenant, agent: Agent, database: Database, owner: asyncpg.Connection, what: str
 ) -> None:
-    async with held(database, "SELECT FROM agents WHERE tenant_id = $1 FOR UPDATE", tenant.id) as frozen_meanwhile:
+    async with holding(database, "SELECT FROM agents WHERE tenant_id = $1 FOR UPDATE", tenant.id) as frozen_meanwhile:
         signing = asyncio.create_task(asyncio.to_thread(agent.sign))
         await somebody_waits(owner, "sign_write")
         table, column = ("agents", "tenant_id") if what == "agent" else ("tenants", "id")
@@ -206,7 +206,7 @@ def test_nothing_is_signed_once_a_freeze_was_answered(tenant: Tenant, what: str)
         frozen.set()
         counted = [len(tenant.ok("GET", f"/vault/{agent.id}/history")) for agent in agents]
         for signer in signers:
-            signer.result(30)
+            signer.result(90)
 
     assert late == []
     assert [len(tenant.ok("GET", f"/vault/{agent.id}/history")) for agent in agents] == counted
@@ -218,7 +218,7 @@ async def test_many_who_freeze_one_thing_keep_nobody_else_from_signing(
 ) -> None:
     path, other = f"{path_of(what, agent, tenant)}/freeze", other_tenant.agent()
     async with (
-        held(database, "SELECT FROM agents WHERE tenant_id = $1 FOR UPDATE", tenant.id) as meanwhile,
+        holding(database, "SELECT FROM agents WHERE tenant_id = $1 FOR UPDATE", tenant.id) as meanwhile,
         crowd(service, *[lambda: tenant.ok("POST", path, {})] * CROWD) as freezing,
     ):
         # Less than the ten seconds after which the signer sends home those who wait.
@@ -233,7 +233,7 @@ async def test_many_who_freeze_one_thing_keep_nobody_else_from_signing(
 async def test_a_freeze_that_changes_nothing_waits_all_the_same_for_what_may_be_under_way(
     tenant: Tenant, agent: Agent, database: Database, owner: asyncpg.Connection
 ) -> None:
-    async with held(database, "LOCK TABLE transactions IN EXCLUSIVE MODE"):
+    async with holding(database, "LOCK TABLE transactions IN EXCLUSIVE MODE"):
         signing = asyncio.create_task(asyncio.to_thread(agent.sign))
         await somebody_waits(owner, "sign_write")
         # Somebody froze the tenant and hung up before the answer.
@@ -251,7 +251,7 @@ async def test_an_unfreeze_and_a_freeze_of_long_ago_wait_for_no_order(
     tenant.ok("POST", f"/tenants/{tenant.id}/freeze", {})
     await owner.execute("UPDATE tenants SET frozen_at = now() - interval '3 minutes' WHERE id = $1", tenant.id)
 
-    async with held(database, "SELECT FROM agents WHERE tenant_id = $1 FOR UPDATE", tenant.id):
+    async with holding(database, "SELECT FROM agents WHERE tenant_id = $1 FOR UPDATE", tenant.id):
         again = await asyncio.to_thread(tenant.ok, "POST", f"/tenants/{tenant.id}/freeze", {})
         thawed = await asyncio.to_thread(as_owner.ok, "POST", f"/tenants/{tenant.id}/unfreeze")
 

@@ -10,14 +10,14 @@ import pytest
 
 from ops import places
 from tests.fixtures.callers import new_tenant
-from tests.fixtures.deployments import database_apart, deployed
+from tests.fixtures.deployments import database_apart, deploy
 from tests.fixtures.eventually import eventually
 from tests.fixtures.people import Person, member
 from tests.fixtures.server import Service
-from tests.fixtures.signer_socket import greeted
+from tests.fixtures.signer_socket import greet
 from tests.outside.jose import SigningKey
 from tests.outside.oidc_server import DISCOVERY, OidcServer, running_oidc_server
-from tests.outside.replies import Heard, Reply, endless, html, json, redirect, zipped
+from tests.outside.replies import Heard, Reply, endless, html, json, redirect, zip_bomb
 
 PREFIX = "SERVICE_TENANT_OIDC_SECRET_"
 SECRET = "the-secret-of-a-client"
@@ -33,7 +33,7 @@ ACME = {
 def running(postgres_home: places.Home, worker_id: str) -> Iterator[Service]:
     """A deployment whose operator keeps secrets of tenants' clients."""
     apart = database_apart(postgres_home, f"{worker_id}_oidc")
-    with deployed(apart, "signer", "identity", "api", "scheduler", **ACME) as service:
+    with deploy(apart, "signer", "identity", "api", "scheduler", **ACME) as service:
         yield service
 
 
@@ -227,7 +227,7 @@ def _twice(_heard: Heard) -> Reply:
         json({"issuer": ["a"]}),
         json({"issuer": "a", "pad": "x" * 1_048_576}),
         endless(),
-        zipped(b"{}"),
+        zip_bomb(b"{}"),
         _twice,
     ],
     ids=[
@@ -405,7 +405,7 @@ def test_a_variable_that_says_whose_it_is_is_that_tenants_alone(running: Service
         (json({"keys": [{"kty": "AKP", "kid": str(number)} for number in range(200)]}), "set_too_many_keys"),
         (json({"keys": [], "pad": "x" * 65_536}), "too_large"),
         (endless(), "too_large"),
-        (zipped(b"{}"), "encoded"),
+        (zip_bomb(b"{}"), "encoded"),
         (redirect("/elsewhere"), "redirect"),
         (Reply(503), "status"),
     ],
@@ -447,9 +447,9 @@ def test_keys_are_taken_from_the_scheduler_and_the_saved_address_alone(
     address, forged = f"{server.url}/jwks", set_of(SigningKey())
     body = {"tenant": owner.tenant, "provider": "idp", "jwks_uri": address, "keys": forged}
 
-    with greeted(running, "api") as api:
+    with greet(running, "api") as api:
         assert api.ask("PutProviderKeys", body)["type"] == "Failed"
-    with greeted(running, "scheduler") as scheduler:
+    with greet(running, "scheduler") as scheduler:
         elsewhere = scheduler.ask("PutProviderKeys", body | {"jwks_uri": f"{server.url}/other"})
         nobodys = scheduler.ask("PutProviderKeys", body | {"provider": "another"})
         of_platform = scheduler.ask("PutProviderKeys", body | {"tenant": None})
@@ -462,7 +462,7 @@ def test_a_bad_set_leaves_the_good_one_and_says_why(running: Service, owner: Per
     before = with_keys(owner)
     body = {"tenant": owner.tenant, "provider": "idp", "jwks_uri": f"{server.url}/jwks"}
 
-    with greeted(running, "scheduler") as scheduler:
+    with greet(running, "scheduler") as scheduler:
         bad = scheduler.ask("PutProviderKeys", body | {"keys": b"<html>"})
         away = scheduler.ask("PutProviderKeys", body | {"problem": "timeout"})
 

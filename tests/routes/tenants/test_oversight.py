@@ -30,7 +30,7 @@ NONE = {
 }
 
 
-def looked(admin: Person) -> dict[str, Any]:
+def look(admin: Person) -> dict[str, Any]:
     return {one["id"]: one["status"] for one in admin.ok("GET", f"/tenants/{admin.tenant}/security-checklist")["items"]}
 
 
@@ -49,7 +49,7 @@ def test_the_checklist_follows_what_is_done(service: Service, tenant: Tenant, as
     tenant.agent(rule("auto-approve-threshold", threshold="5"))
     keep_client(as_owner, allowedOrigins=["http://localhost:3000"])
     with closing(member(service, tenant, "admin")):
-        before = looked(as_owner)
+        before = look(as_owner)
     tenant.ok("PUT", f"/agents/{tenant.ok('GET', '/agents')[0]['id']}/policies", [rule("rate-limit", maxTxPerHour=1)])
     as_owner.ok("POST", f"/tenants/{tenant.id}/request-signing-keys")
     as_owner.ok("PUT", f"/tenants/{tenant.id}/app-clients", client_body())
@@ -61,7 +61,7 @@ def test_the_checklist_follows_what_is_done(service: Service, tenant: Tenant, as
             "authAbuseConfig": {"mfa": {"requireFor": {"approvals": False}}},
         },
     )
-    after = looked(as_owner)
+    after = look(as_owner)
 
     assert before["agent-rules"] == "fail"
     assert before["second-factors"] == "fail"
@@ -171,9 +171,9 @@ def test_a_rule_that_names_a_key_of_localhost_is_warned_of(
     as_owner: Person, service: Service, tenant: Tenant, agent: Agent
 ) -> None:
     loose = approver(service, tenant, authenticator=Authenticator("localhost"))
-    assert looked(as_owner)["approver-keys"] == "pass"
+    assert look(as_owner)["approver-keys"] == "pass"
 
     as_owner.ok("PUT", f"/agents/{agent.id}/policies", [quorum(1, loose)])
 
-    assert looked(as_owner)["approver-keys"] == "warning"
+    assert look(as_owner)["approver-keys"] == "warning"
     loose.person.close()

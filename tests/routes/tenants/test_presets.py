@@ -10,7 +10,7 @@ from custody.kit.environment import BadSetting
 from custody.tenants import presets
 from ops import places
 from tests.fixtures.callers import Client, platform_client
-from tests.fixtures.deployments import database_apart, deployed
+from tests.fixtures.deployments import database_apart, deploy
 from tests.fixtures.people import member
 from tests.fixtures.server import Service
 
@@ -40,11 +40,11 @@ def preset(postgres_home: places.Home, worker_id: str, tmp_path_factory: pytest.
     file.write_text(FILE)
     settings = {"SERVICE_TENANT_PRESETS_FILE": str(file), "SERVICE_EMPTY_POLICY": "deny"}
     database = database_apart(postgres_home, f"{worker_id}_presets")
-    with deployed(database, **settings, SERVICE_SCOPED_PLATFORM_KEYS="false") as service:
+    with deploy(database, **settings, SERVICE_SCOPED_PLATFORM_KEYS="false") as service:
         yield service
 
 
-def made(service: Service, tenant: str) -> Client:
+def make_tenant(service: Service, tenant: str) -> Client:
     """A tenant with this id and a client with its key."""
     with platform_client(service) as platform:
         key = platform.ok("POST", "/platform/tenants", {"id": tenant, "name": "x"})["apiKey"]
@@ -52,7 +52,7 @@ def made(service: Service, tenant: str) -> Client:
 
 
 def test_a_known_tenant_has_the_preset_until_it_saves_a_configuration(preset: Service) -> None:
-    with made(preset, "shop") as shop:
+    with make_tenant(preset, "shop") as shop:
         seen = shop.ok("GET", "/tenants/shop/config")
         back = shop.ok("PUT", "/tenants/shop/config", seen)
         emptied = shop.ok("PUT", "/tenants/shop/config", {})
@@ -65,13 +65,13 @@ def test_a_known_tenant_has_the_preset_until_it_saves_a_configuration(preset: Se
 
 
 def test_the_file_takes_the_place_of_what_is_built_in(preset: Service) -> None:
-    with made(preset, "demo") as demo, made(preset, "unknown") as unknown:
+    with make_tenant(preset, "demo") as demo, make_tenant(preset, "unknown") as unknown:
         assert demo.ok("GET", "/tenants/demo/config")["displayName"] == "Another demo"
         assert unknown.ok("GET", "/tenants/unknown/config")["displayName"] is None
 
 
 def test_the_checklist_knows_the_switches_of_the_deployment(preset: Service) -> None:
-    with made(preset, "looked-at"), closing(member(preset, "looked-at", "owner", mfa=True)) as owner:
+    with make_tenant(preset, "looked-at"), closing(member(preset, "looked-at", "owner", mfa=True)) as owner:
         items = owner.ok("GET", "/tenants/looked-at/security-checklist")["items"]
 
     found = {one["id"]: one["status"] for one in items}

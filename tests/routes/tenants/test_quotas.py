@@ -26,7 +26,7 @@ def few(request: pytest.FixtureRequest, service: Service, as_platform: Client) -
     as_platform.ok("DELETE", f"/platform/tenants/{request.param}")
 
 
-def exceeded(answer: httpx.Response) -> tuple[int, str, int, int]:
+def refusal_of(answer: httpx.Response) -> tuple[int, str, int, int]:
     """The status of a refusal, and its figure; it names a cure."""
     said = answer.json()
     assert said["data"]["code"] == "quota_exceeded", said
@@ -34,7 +34,7 @@ def exceeded(answer: httpx.Response) -> tuple[int, str, int, int]:
     return answer.status_code, said["data"]["quota"], said["data"]["used"], said["data"]["limit"]
 
 
-def used(tenant: Client, name: str) -> int:
+def usage_of(tenant: Client, name: str) -> int:
     found: int = tenant.ok("GET", f"/tenants/{tenant.id}/usage")["quotas"][name]["used"]  # type: ignore[attr-defined]
     return found
 
@@ -51,10 +51,10 @@ def test_a_tenant_has_so_many_agents_however_many_it_asks_for_at_once(few: Tenan
     batch = few.post("/agents/batch", json={"agents": [{"id": "b", "name": "B"}]})
 
     assert len(made) == 3
-    assert {exceeded(answer) for answer in [*answers, batch] if not answer.is_success} == {(409, "agents", 3, 3)}
+    assert {refusal_of(answer) for answer in [*answers, batch] if not answer.is_success} == {(409, "agents", 3, 3)}
     few.ok("DELETE", f"/agents/{made[0]}")
     few.ok("POST", "/agents", {"id": "in-its-place", "name": "A"})
-    assert used(few, "agents") == 3
+    assert usage_of(few, "agents") == 3
 
 
 @pytest.mark.parametrize("few", ["few-rules"], indirect=True)
@@ -64,17 +64,17 @@ def test_rules_of_all_agents_count_together_and_once_for_each_of_a_batch(few: Te
     batch = {"agents": [{"id": f"b{number}", "name": "B"} for number in range(5)], "applyPolicies": [long]}
 
     refused = few.post("/agents/batch", json=batch)
-    assert exceeded(refused)[:2] == (409, "policyBytes")
-    assert used(few, "agents") == 0
+    assert refusal_of(refused)[:2] == (409, "policyBytes")
+    assert usage_of(few, "agents") == 0
     few.ok("POST", "/agents/batch", batch | {"agents": batch["agents"][:2]})
-    size = used(few, "policyBytes")
+    size = usage_of(few, "policyBytes")
     assert size > 0
     few.ok("POST", "/agents", {"id": "late", "name": "L"})
     # Callers that may change rules have a quarter more, and no more than that; and less is always possible.
     answers = [few.put("/agents/late/policies", json=[long, *[long] * times]) for times in (0, 3)]
     assert [answer.status_code for answer in answers] == [200, 409]
     few.ok("PUT", "/agents/b0/policies", [short])
-    assert 0 < used(few, "policyBytes") < size + size // 2
+    assert 0 < usage_of(few, "policyBytes") < size + size // 2
 
 
 def test_a_batch_has_at_most_a_mebibyte_of_rules(tenant: Tenant) -> None:
@@ -99,15 +99,15 @@ def test_so_many_orders_a_day_and_a_decision_is_none(few: Tenant) -> None:
     assert (kept.status_code, queued.status_code) == (200, 202)
     assert status.count(200) == 3
     refused = next(answer for answer in answers if answer.status_code != 200)
-    assert {exceeded(answer) for answer in answers if answer.status_code != 200} == {(429, "ordersPerDay", 5, 5)}
+    assert {refusal_of(answer) for answer in answers if answer.status_code != 200} == {(429, "ordersPerDay", 5, 5)}
     assert 0 < int(refused.headers["Retry-After"]) <= 86_400
     # What was answered is answered again, what waits is decided, and what is deleted was written all the same.
     assert agents[0].sign(value=1, key="a key of mine").json() == kept.json()
     few.ok("POST", f"/vault/{agents[1].id}/approve/{queued.json()['data']['txId']}")
     few.ok("DELETE", f"/agents/{agents[1].id}")
     assert agents[0].sign(value=1).status_code == 429
-    assert used(few, "ordersPerDay") == 5
-    assert used(few, "orders") < 5
+    assert usage_of(few, "ordersPerDay") == 5
+    assert usage_of(few, "orders") < 5
 
 
 @pytest.mark.parametrize("few", ["few-kept"], indirect=True)
@@ -117,7 +117,7 @@ def test_refused_orders_are_kept_and_counted_too(few: Tenant) -> None:
 
     assert refused.status_code == 403
     assert agent.sign().status_code == 200
-    assert exceeded(agent.sign()) == (409, "orders", 2, 2)
+    assert refusal_of(agent.sign()) == (409, "orders", 2, 2)
 
 
 @pytest.mark.parametrize("few", ["few-bytes"], indirect=True)
@@ -127,10 +127,10 @@ def test_so_many_bytes_a_day_of_orders_and_who_decides_over_rules_has_some_more(
     codes = [answer.status_code for answer in answers]
 
     assert 1 <= codes.count(200) < 6, [answer.text[:300] for answer in answers]
-    status, name, before, limit = exceeded(answers[-1])
+    status, name, before, limit = refusal_of(answers[-1])
     assert (status, name, limit) == (429, "bytesPerDay", 40_000)
     assert 20_000 < before <= 40_000
-    assert used(few, "bytesPerDay") == before
+    assert usage_of(few, "bytesPerDay") == before
     # The agent wrote what it may, and its rules can still be made.
     few.ok("PUT", f"/agents/{agent.id}/policies", [rule("approved-addresses", addresses=[ADDRESS])])
 
@@ -140,15 +140,15 @@ def test_signers_count_to_the_bytes_of_a_day_and_can_always_be_revoked(service: 
     agent, noted = few.agent(), {"note": "n" * 4000}
     with closing(member(service, few, "owner", mfa=True)) as admin:
         made = new_signer(admin, agent, metadata=noted)
-        before = used(few, "bytesPerDay")
+        before = usage_of(few, "bytesPerDay")
         one, body = path_of(agent, "signers", made["id"]), signer_body("more", metadata=noted)
         answers = [admin.post(path_of(agent, "signers"), json=body) for _ in range(10)]
 
         codes = [answer.status_code for answer in answers]
         assert 2 <= codes.count(201) < 10, [answer.text[:300] for answer in answers]
-        status, name, _, limit = exceeded(answers[-1])
+        status, name, _, limit = refusal_of(answers[-1])
         assert (status, name, limit) == (429, "bytesPerDay", 50_000)
-        assert used(few, "bytesPerDay") - before >= 4000 * codes.count(201)
+        assert usage_of(few, "bytesPerDay") - before >= 4000 * codes.count(201)
         assert admin.ok("DELETE", one)["status"] == "revoked"
 
 
@@ -197,7 +197,7 @@ def test_secrets_routes_webhooks_and_members(
         usage = owner.ok("GET", f"/tenants/{few.id}/usage")
 
     names = ("secrets", "credentialRoutes", "webhooks", "members")
-    assert [exceeded(answer) for answer in answers] == [(409, name, 1, 1) for name in names]
+    assert [refusal_of(answer) for answer in answers] == [(409, name, 1, 1) for name in names]
     assert {name: usage["quotas"][name] for name in names} == {name: {"used": 1, "limit": 1} for name in names}
     assert as_platform.ok("GET", f"/platform/tenants/{few.id}/usage") == usage
 
@@ -228,17 +228,17 @@ def test_event_streams_are_limited_over_all_tenants_a_person_made(
         refused = [client.get("/events?follow=false") for client in (clients[40], person)]
         # Others have theirs.
         with listening(tenant):
-            assert used(tenant, "eventStreams") == 1
+            assert usage_of(tenant, "eventStreams") == 1
 
     assert len(streams) == 40
-    assert {exceeded(answer) for answer in refused} == {(429, "eventStreamsPerPerson", 40, 40)}
+    assert {refusal_of(answer) for answer in refused} == {(429, "eventStreamsPerPerson", 40, 40)}
     assert int(refused[0].headers["Retry-After"]) > 0
 
 
 @pytest.mark.parametrize("few", ["few-things"], indirect=True)
 def test_a_tenant_has_so_many_streams(few: Tenant) -> None:
     with listening(few), Client(base_url=few.base_url, headers=few.headers, timeout=30) as second:
-        assert exceeded(second.get("/events?follow=false")) == (429, "eventStreams", 1, 1)
+        assert refusal_of(second.get("/events?follow=false")) == (429, "eventStreams", 1, 1)
 
 
 def test_a_tenant_without_its_own_quota_has_the_default_quota(tenant: Tenant, as_platform: Client) -> None:

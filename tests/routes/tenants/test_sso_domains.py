@@ -10,8 +10,8 @@ from typing import Any
 import asyncpg
 import pytest
 
+from custody.chains.chains_file import load
 from custody.chains.rpc import Rpc
-from custody.chains.table import load
 from custody.kit.db import close_pool, open_pool
 from custody.kit.dns_records import DnsRecords
 from custody.ports import Ports
@@ -19,13 +19,13 @@ from custody.protocol.client import SignerClient
 from custody.protocol.workers import Workers
 from custody.sign_on import domains as use_cases
 from tests.fixtures.callers import Client, Tenant, new_tenant
-from tests.fixtures.forgery import rewritten
+from tests.fixtures.forgery import rewrite_domain
 from tests.fixtures.people import Person, member
 from tests.fixtures.postgres import Database
 from tests.fixtures.server import Service
-from tests.fixtures.signer_socket import greeted
+from tests.fixtures.signer_socket import greet
 from tests.outside.dns_server import DnsServer
-from tests.routes.tenants.domains import add, fresh_domain, path, publish, shown, told, verified
+from tests.routes.tenants.domains import add, audit_rows, fresh_domain, list_entry, path, publish, verify_domain
 
 
 @pytest.fixture
@@ -48,9 +48,9 @@ async def ports(service: Service, database: Database, dns_server: DnsServer) -> 
     await close_pool(pool)
 
 
-def seen(service: Service, tenant: str, domain: str, *found: str, process: str = "scheduler") -> Any:
+def report(service: Service, tenant: str, domain: str, *found: str, process: str = "scheduler") -> Any:
     """Report a domain's records as a scheduler, or as somebody who claims to be one, and return the answer."""
-    with greeted(service, process) as wire:
+    with greet(service, process) as wire:
         return wire.ask("DomainSeen", {"tenant": tenant, "domain": domain, "found": list(found)})
 
 
@@ -80,8 +80,8 @@ def test_a_domain_is_added_with_the_record_to_publish(as_owner: Person) -> None:
         "lastCheckedAt": None,
         "missingSince": None,
     }
-    assert shown(as_owner, domain) == made
-    assert told(as_owner, "sso.domain_added")[0]["resource_id"] == domain
+    assert list_entry(as_owner, domain) == made
+    assert audit_rows(as_owner, "sso.domain_added")[0]["resource_id"] == domain
 
 
 def test_the_same_domain_again_changes_what_it_demands(as_owner: Person) -> None:
@@ -93,7 +93,7 @@ def test_the_same_domain_again_changes_what_it_demands(as_owner: Person) -> None
 
     assert again.status_code == 200
     assert again.json()["data"] == {**made, "ssoRequired": True, "notCounting": "domain_pending"}
-    assert told(as_owner, "sso.domain_changed")[0]["metadata"] == {"ssoRequired": True, "sessionsEnded": 0}
+    assert audit_rows(as_owner, "sso.domain_changed")[0]["metadata"] == {"ssoRequired": True, "sessionsEnded": 0}
 
 
 @pytest.mark.parametrize(
@@ -142,11 +142,11 @@ def test_a_record_verifies_a_domain(as_owner: Person, dns_server: DnsServer) -> 
 
     assert (answer["status"], answer["missingSince"]) == ("verified", None)
     assert answer["verifiedAt"] == answer["lastCheckedAt"]
-    assert shown(as_owner, made["domain"]) == answer
-    assert told(as_owner, "sso.domain_verified")[0]["metadata"] == {"ssoRequired": False, "sessionsEnded": 0}
+    assert list_entry(as_owner, made["domain"]) == answer
+    assert audit_rows(as_owner, "sso.domain_verified")[0]["metadata"] == {"ssoRequired": False, "sessionsEnded": 0}
     again = as_owner.ok("POST", path(as_owner, made, "verify"))
     assert again["verifiedAt"] == answer["verifiedAt"]
-    assert len(told(as_owner, "sso.domain_verified")) == 1
+    assert len(audit_rows(as_owner, "sso.domain_verified")) == 1
 
 
 @pytest.mark.parametrize("how", ["absent", "no records", "other case", "quoted", "blank", "cut", "longer", "old token"])
@@ -174,7 +174,7 @@ def test_another_record_does_not_verify(as_owner: Person, dns_server: DnsServer,
     assert code(answer) == (409, "dns_record_missing")
     assert (said["name"], said["expected"]) == (name, token)
     assert said["found"] == [text[:255] for text in texts.get(how, [])]
-    assert shown(as_owner, made["domain"])["status"] == "pending"
+    assert list_entry(as_owner, made["domain"])["status"] == "pending"
 
 
 def test_a_name_server_that_fails_gives_no_answer(as_owner: Person, dns_server: DnsServer) -> None:
@@ -207,42 +207,42 @@ def test_only_own_domains_are_asked_for(as_owner: Person, as_other_owner: Person
 
     assert code(refused) == (404, "sso_domain_absent")
     assert code(as_owner.delete(path(as_owner, theirs))) == (404, "sso_domain_absent")
-    assert dns_server.asked(theirs["record"]["name"]) == []
+    assert dns_server.questions_for(theirs["record"]["name"]) == []
 
 
 def test_a_removed_domain_is_free(as_owner: Person, as_other_owner: Person, dns_server: DnsServer) -> None:
-    made = verified(as_owner, dns_server)
+    made = verify_domain(as_owner, dns_server)
 
     assert as_owner.ok("DELETE", path(as_owner, made)) == {"deleted": made["domain"]}
 
-    assert told(as_owner, "sso.domain_removed")[0]["resource_id"] == made["domain"]
-    assert verified(as_other_owner, dns_server, made["domain"])["status"] == "verified"
+    assert audit_rows(as_owner, "sso.domain_removed")[0]["resource_id"] == made["domain"]
+    assert verify_domain(as_other_owner, dns_server, made["domain"])["status"] == "verified"
 
 
 def test_a_domain_is_taken_while_the_owners_record_is_there(
     as_owner: Person, as_other_owner: Person, dns_server: DnsServer
 ) -> None:
-    theirs = verified(as_other_owner, dns_server)
+    theirs = verify_domain(as_other_owner, dns_server)
     ours = add(as_owner, theirs["domain"])
     publish(dns_server, ours, theirs)
 
     assert code(as_owner.post(path(as_owner, ours, "verify"))) == (409, "domain_taken")
-    assert shown(as_other_owner, theirs["domain"])["status"] == "verified"
+    assert list_entry(as_other_owner, theirs["domain"])["status"] == "verified"
 
     publish(dns_server, ours)
 
     assert as_owner.ok("POST", path(as_owner, ours, "verify"))["status"] == "verified"
-    lost = shown(as_other_owner, theirs["domain"])
+    lost = list_entry(as_other_owner, theirs["domain"])
     assert (lost["status"], lost["verifiedAt"], lost["verificationToken"]) == (
         "pending",
         None,
         theirs["verificationToken"],
     )
-    (row,) = told(as_other_owner, "sso.domain_lost")
+    (row,) = audit_rows(as_other_owner, "sso.domain_lost")
     assert (row["resource_id"], row["metadata"]) == (theirs["domain"], {"reason": "verified_by_another_tenant"})
     # Nothing of who took it.
     assert (row["actor_type"], row["actor_id"], row["ip_address"], row["user_agent"]) == ("system", "dns", None, None)
-    assert len(told(as_owner, "sso.domain_verified")) == 1
+    assert len(audit_rows(as_owner, "sso.domain_verified")) == 1
 
 
 async def test_two_tenants_that_verify_at_once_leave_one(
@@ -267,7 +267,7 @@ async def test_a_tenant_that_is_made_again_inherits_no_domain(
     service: Service, as_platform: Client, dns_server: DnsServer, owner: asyncpg.Connection
 ) -> None:
     with new_tenant(service) as first, closing(member(service, first, "owner", mfa=True)) as before:
-        made = verified(before, dns_server, required=True)
+        made = verify_domain(before, dns_server, required=True)
         as_platform.ok("DELETE", f"/platform/tenants/{first.id}")
     with new_tenant(service, first.id) as again, closing(member(service, again, "owner", mfa=True)) as stranger:
         assert stranger.ok("GET", f"/tenants/{again.id}/sso-domains") == []
@@ -280,16 +280,16 @@ async def test_a_tenant_that_is_made_again_inherits_no_domain(
 async def test_a_record_that_is_missing_for_seven_days_is_lost_and_comes_back(
     service: Service, as_owner: Person, dns_server: DnsServer, owner: asyncpg.Connection, ports: Ports
 ) -> None:
-    made = verified(as_owner, dns_server)
+    made = verify_domain(as_owner, dns_server)
     tenant, domain, name = as_owner.tenant, made["domain"], made["record"]["name"]
 
     async def a_day_passes() -> dict[str, Any]:
         row = await owner.fetchrow("SELECT * FROM sso_domains WHERE domain = $1", domain)
         if row["missing_since"]:
-            await rewritten(service, owner, tenant, domain, missing_since=row["missing_since"] - timedelta(days=1))
+            await rewrite_domain(service, owner, tenant, domain, missing_since=row["missing_since"] - timedelta(days=1))
         await owner.execute("UPDATE sso_domains SET look_at = now() WHERE domain = $1", domain)
         await use_cases.look(ports)
-        return await asyncio.to_thread(shown, as_owner, domain)
+        return await asyncio.to_thread(list_entry, as_owner, domain)
 
     assert (await a_day_passes())["missingSince"] is None
     dns_server.forget(name)
@@ -304,47 +304,47 @@ async def test_a_record_that_is_missing_for_seven_days_is_lost_and_comes_back(
     lost = await a_day_passes()
     assert (lost["status"], lost["verifiedAt"]) == ("pending", None)
     assert lost["missingSince"]
-    assert len(told(as_owner, "sso.domain_missing")) == 1
-    assert told(as_owner, "sso.domain_lost")[0]["metadata"]["reason"] == "record_missing"
+    assert len(audit_rows(as_owner, "sso.domain_missing")) == 1
+    assert audit_rows(as_owner, "sso.domain_lost")[0]["metadata"]["reason"] == "record_missing"
 
     publish(dns_server, made)
     back = await a_day_passes()
 
     assert (back["status"], back["missingSince"]) == ("verified", None)
-    assert len(told(as_owner, "sso.domain_verified")) == 2
+    assert len(audit_rows(as_owner, "sso.domain_verified")) == 2
 
 
 async def test_a_week_of_failures_says_nothing_and_one_good_answer_ends_an_absence(
     service: Service, as_owner: Person, dns_server: DnsServer, owner: asyncpg.Connection
 ) -> None:
-    made = verified(as_owner, dns_server)
+    made = verify_domain(as_owner, dns_server)
     tenant, domain = as_owner.tenant, made["domain"]
     long_ago = datetime.now(UTC) - timedelta(days=30)
 
-    assert seen(service, tenant, domain)["data"] == {"status": "verified"}
-    await rewritten(service, owner, tenant, domain, missing_since=long_ago)
+    assert report(service, tenant, domain)["data"] == {"status": "verified"}
+    await rewrite_domain(service, owner, tenant, domain, missing_since=long_ago)
     # Days on which nobody knew are no absences.
-    assert seen(service, tenant, domain, "something else")["data"] == {"status": "verified"}
+    assert report(service, tenant, domain, "something else")["data"] == {"status": "verified"}
 
-    assert seen(service, tenant, domain, made["record"]["value"])["data"] == {"status": "verified"}
+    assert report(service, tenant, domain, made["record"]["value"])["data"] == {"status": "verified"}
 
-    assert shown(as_owner, domain)["missingSince"] is None
+    assert list_entry(as_owner, domain)["missingSince"] is None
 
 
 async def test_a_lost_domain_that_is_another_tenants_now_does_not_come_back(
     service: Service, as_owner: Person, as_other_owner: Person, dns_server: DnsServer, owner: asyncpg.Connection
 ) -> None:
-    made = verified(as_owner, dns_server)
+    made = verify_domain(as_owner, dns_server)
     tenant, domain, token = as_owner.tenant, made["domain"], made["record"]["value"]
-    await rewritten(
+    await rewrite_domain(
         service, owner, tenant, domain, verified_at=None, missing_since=datetime.now(UTC) - timedelta(days=8)
     )
-    verified(as_other_owner, dns_server, domain)
+    verify_domain(as_other_owner, dns_server, domain)
 
-    assert seen(service, tenant, domain, token)["data"] == {"status": "pending"}
+    assert report(service, tenant, domain, token)["data"] == {"status": "pending"}
 
-    assert seen(service, tenant, domain, token)["code"] == "sso_domain_absent"
-    assert shown(as_other_owner, domain)["status"] == "verified"
+    assert report(service, tenant, domain, token)["code"] == "sso_domain_absent"
+    assert list_entry(as_other_owner, domain)["status"] == "verified"
 
 
 @pytest.mark.parametrize("case", ["never added", "never verified", "another tenant's", "missing for long", "removed"])
@@ -356,7 +356,7 @@ async def test_a_scheduler_proves_nothing_that_no_administrator_asked_for(
     owner: asyncpg.Connection,
     case: str,
 ) -> None:
-    made = add(as_owner) if case == "never verified" else verified(as_owner, dns_server)
+    made = add(as_owner) if case == "never verified" else verify_domain(as_owner, dns_server)
     domain, tenant = made["domain"], as_owner.tenant
     if case == "never added":
         domain = fresh_domain()
@@ -364,21 +364,21 @@ async def test_a_scheduler_proves_nothing_that_no_administrator_asked_for(
         tenant = as_other_owner.tenant
     if case == "missing for long":
         since = datetime.now(UTC) - timedelta(days=38)
-        await rewritten(service, owner, tenant, domain, verified_at=None, missing_since=since)
+        await rewrite_domain(service, owner, tenant, domain, verified_at=None, missing_since=since)
     if case == "removed":
         as_owner.ok("DELETE", path(as_owner, made))
     before = await owner.fetch("SELECT * FROM sso_domains WHERE tenant_id = $1", tenant)
 
-    answer = seen(service, tenant, domain, made["record"]["value"])
+    answer = report(service, tenant, domain, made["record"]["value"])
 
     assert (answer["kind"], answer["code"]) == ("NotFound", "sso_domain_absent")
     assert await owner.fetch("SELECT * FROM sso_domains WHERE tenant_id = $1", tenant) == before
 
 
 def test_the_api_does_not_speak_for_the_scheduler(service: Service, as_owner: Person, dns_server: DnsServer) -> None:
-    made = verified(as_owner, dns_server)
+    made = verify_domain(as_owner, dns_server)
 
-    assert seen(service, as_owner.tenant, made["domain"], process="api")["code"] == "message_not_allowed"
+    assert report(service, as_owner.tenant, made["domain"], process="api")["code"] == "message_not_allowed"
 
 
 SPOILED = {
@@ -411,7 +411,7 @@ async def test_a_row_that_was_changed_is_refused(
 async def test_a_row_that_was_given_to_another_tenant_is_refused(
     as_owner: Person, as_other_owner: Person, dns_server: DnsServer, owner: asyncpg.Connection
 ) -> None:
-    made = verified(as_owner, dns_server)
+    made = verify_domain(as_owner, dns_server)
     await owner.execute(
         "UPDATE sso_domains SET tenant_id = $2 WHERE domain = $1", made["domain"], as_other_owner.tenant
     )
@@ -426,8 +426,8 @@ async def test_a_row_that_was_given_to_another_tenant_is_refused(
 async def test_looks_are_shared_and_one_tenant_does_not_take_them_all(
     as_owner: Person, as_other_owner: Person, dns_server: DnsServer, owner: asyncpg.Connection, database: Database
 ) -> None:
-    many = [verified(as_owner, dns_server)["domain"] for _ in range(7)]
-    one = verified(as_other_owner, dns_server)["domain"]
+    many = [verify_domain(as_owner, dns_server)["domain"] for _ in range(7)]
+    one = verify_domain(as_other_owner, dns_server)["domain"]
     await owner.execute("UPDATE sso_domains SET look_at = '2000-01-01' WHERE domain = ANY ($1)", many)
     await owner.execute("UPDATE sso_domains SET look_at = '2000-01-02' WHERE domain = $1", one)
     scheduler = await asyncpg.connect(database.urls["scheduler"])
@@ -445,9 +445,9 @@ async def test_looks_are_shared_and_one_tenant_does_not_take_them_all(
 async def test_two_schedulers_look_at_each_domain_once(
     as_owner: Person, dns_server: DnsServer, owner: asyncpg.Connection, ports: Ports
 ) -> None:
-    made = [verified(as_owner, dns_server) for _ in range(4)]
+    made = [verify_domain(as_owner, dns_server) for _ in range(4)]
     names = [one["record"]["name"] for one in made]
-    before = [len(dns_server.asked(name)) for name in names]
+    before = [len(dns_server.questions_for(name)) for name in names]
     await owner.execute(
         "UPDATE sso_domains SET look_at = '2000-01-01' WHERE domain = ANY ($1)", [one["domain"] for one in made]
     )
@@ -455,5 +455,5 @@ async def test_two_schedulers_look_at_each_domain_once(
     await asyncio.gather(use_cases.look(ports), use_cases.look(ports))
     await use_cases.look(ports)
 
-    assert [len(dns_server.asked(name)) for name in names] == [count + 1 for count in before]
-    assert {shown(as_owner, one["domain"])["status"] for one in made} == {"verified"}
+    assert [len(dns_server.questions_for(name)) for name in names] == [count + 1 for count in before]
+    assert {list_entry(as_owner, one["domain"])["status"] for one in made} == {"verified"}

@@ -1,4 +1,4 @@
-"""docs/tenant-config.md: the table names every field of the configuration, and each does what the table says."""
+"""docs/people.md: the table names every field of the configuration, and each does what the table says."""
 
 import ast
 import re
@@ -20,10 +20,10 @@ from tests.fixtures.people import Person, member
 from tests.fixtures.server import Service
 from tests.fixtures.signers import new_key, new_quorum, new_signer
 from tests.routes.orders import solana_payment
-from tests.routes.vault.transfers import authorised, transfer
+from tests.routes.vault.transfers import transfer, with_signer
 
 ROOT = Path(__file__).parents[3]
-PAGE = (ROOT / "docs/tenant-config.md").read_text()
+PAGE = (ROOT / "docs/people.md").read_text().split("\n## A tenant's configuration\n")[1].split("\n## ")[0]
 ROWS = {
     cells[0].strip("`"): dict(zip(("values", "default", "who", "effect"), cells[1:], strict=True))
     for line in PAGE.splitlines()
@@ -195,7 +195,7 @@ def approvers(tenant: Tenant, owner: Person) -> None:
     assert owner.post(f"/approvals/{waiting}/approve", json={}).status_code == 200
 
 
-def uncovered(tenant: Tenant, owner: Person) -> None:
+def check_uncovered(tenant: Tenant, owner: Person) -> None:
     agent = tenant.agent(rule("spending-limit", maxPerTx="5"))
     found = {}
     for choice in ("queue", "allow", "refuse"):
@@ -215,7 +215,7 @@ def mfa(owner: Person, tenant: Tenant, **policy: Any) -> None:
     configure(owner, tenant, authAbuseConfig={"mfa": policy})
 
 
-def refused(tenant: Tenant, service: Service) -> dict[str, Any]:
+def refusal_of(tenant: Tenant, service: Service) -> dict[str, Any]:
     """Return the answer to an admin without a second factor who reads the audit trail."""
     with closing(member(service, tenant, "admin")) as admin:
         found: dict[str, Any] = admin.get("/audit/events").json()["data"]
@@ -224,18 +224,18 @@ def refused(tenant: Tenant, service: Service) -> dict[str, Any]:
 
 def age(tenant: Tenant, owner: Person, service: Service) -> None:
     mfa(owner, tenant, maxAgeSeconds=120)
-    assert refused(tenant, service)["maxAgeSeconds"] == 120
+    assert refusal_of(tenant, service)["maxAgeSeconds"] == 120
 
 
 def age_of_one(tenant: Tenant, owner: Person, service: Service) -> None:
     mfa(owner, tenant, maxAgeSeconds=120, maxAgeFor={"audit": 45})
-    assert refused(tenant, service)["maxAgeSeconds"] == 45
+    assert refusal_of(tenant, service)["maxAgeSeconds"] == 45
 
 
 def need(tenant: Tenant, owner: Person, service: Service) -> None:
-    assert refused(tenant, service)["code"] == "mfa_required"
+    assert refusal_of(tenant, service)["code"] == "mfa_required"
     mfa(owner, tenant, requireFor={"audit": False})
-    assert "pagination" in refused(tenant, service)
+    assert "pagination" in refusal_of(tenant, service)
 
 
 def no_export(tenant: Tenant, owner: Person, service: Service) -> None:
@@ -245,7 +245,7 @@ def no_export(tenant: Tenant, owner: Person, service: Service) -> None:
 
 
 def one_signer(tenant: Tenant, owner: Person) -> None:
-    agent = authorised(owner, tenant.agent())
+    agent = with_signer(owner, tenant.agent())
     assert transfer(agent).status_code == 200
     mfa(owner, tenant, allowDelegatedSignerAutomation=False)
     answer = transfer(agent)
@@ -261,9 +261,9 @@ def quorum(tenant: Tenant, owner: Person) -> None:
     name = new_signer(owner, agent, "one", key)["id"]
     made = new_quorum(owner, agent, [name], 1)["id"]
     first, second = (Order(tenant.id, agent) for _ in range(2))
-    assert first.send(first.agreed(made, (name, key))).status_code == 200
+    assert first.send(first.quorum_headers(made, (name, key))).status_code == 200
     mfa(owner, tenant, allowKeyQuorumAutomation=False)
-    answer = second.send(second.agreed(made, (name, key)))
+    answer = second.send(second.quorum_headers(made, (name, key)))
     assert (answer.status_code, answer.json()["data"]["code"]) == (403, "automation_disabled")
     people_and_agents_sign(tenant, owner, agent)
 
@@ -281,7 +281,7 @@ def people_and_agents_sign(tenant: Tenant, owner: Person, agent: Agent) -> None:
 TRIES: dict[str, Callable[..., None]] = {
     f"{APPROVALS}.autoExpireSeconds": expiry,
     f"{APPROVALS}.approvers.mode": approvers,
-    f"{APPROVALS}.uncoveredEffects": uncovered,
+    f"{APPROVALS}.uncoveredEffects": check_uncovered,
     f"{APPROVALS}.webhookCallbackEnabled": callback,
     f"{MFA}.maxAgeSeconds": age,
     f"{MFA}.maxAgeFor.<action>": age_of_one,

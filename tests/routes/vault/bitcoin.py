@@ -39,17 +39,17 @@ def payment(
     return spend(coins, [(to, amount), *([(own, change)] if change else [])])
 
 
-def asked(psbt: PSBT | str, scope: str = SCOPE, **changed: Any) -> dict[str, Any]:
+def psbt_body(psbt: PSBT | str, scope: str = SCOPE, **changed: Any) -> dict[str, Any]:
     """The body of a request."""
     return {"walletScope": scope, "psbtBase64": psbt if isinstance(psbt, str) else text(psbt), **changed}
 
 
-def signed(
+def sign_psbt(
     agent: Agent, psbt: PSBT | str, scope: str = SCOPE, *, key: str | None = None, **changed: Any
 ) -> httpx.Response:
     """Have a PSBT signed, authorised by the agent's own signer."""
     headers = getattr(agent, "signer", {}) | ({"Idempotency-Key": key} if key else {})
-    return agent.post(f"/vault/{agent.id}/sign-bitcoin-psbt", json=asked(psbt, scope, **changed), headers=headers)
+    return agent.post(f"/vault/{agent.id}/sign-bitcoin-psbt", json=psbt_body(psbt, scope, **changed), headers=headers)
 
 
-__all__ = ["LISTED", "SCOPE", "SOMEBODY", "address", "asked", "hint", "payment", "signed"]
+__all__ = ["LISTED", "SCOPE", "SOMEBODY", "address", "hint", "payment", "psbt_body", "sign_psbt"]

@@ -10,7 +10,7 @@ import pytest
 from tests.fixtures.callers import Agent, Client, Tenant, rule
 from tests.fixtures.people import Person, member
 from tests.fixtures.server import Service
-from tests.routes.vault.transfers import authorised, transfer
+from tests.routes.vault.transfers import transfer, with_signer
 
 NOBODY = str(uuid.UUID(int=0))
 
@@ -27,7 +27,7 @@ def look(person: Client, agent: Agent, action: str, *tokens: str) -> tuple[int, 
 
 @pytest.fixture
 def payer(as_owner: Person, tenant: Tenant) -> Agent:
-    return authorised(as_owner, tenant.agent())
+    return with_signer(as_owner, tenant.agent())
 
 
 @pytest.fixture
@@ -83,7 +83,7 @@ def test_an_order_of_another_route_is_no_action(as_owner: Person, agent: Agent) 
 
 
 def test_an_action_follows_its_approval(as_owner: Person, tenant: Tenant) -> None:
-    agent = authorised(as_owner, tenant.agent(rule("auto-approve-threshold", threshold="0")))
+    agent = with_signer(as_owner, tenant.agent(rule("auto-approve-threshold", threshold="0")))
     headers = {"X-Service-Agent-Token": token_of(agent)}
 
     def status(action: str) -> str:

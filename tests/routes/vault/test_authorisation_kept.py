@@ -8,11 +8,11 @@ import asyncpg
 import httpx
 import pytest
 
-from tests.fixtures.authorised import Order, said
+from tests.fixtures.authorised import Order, status_and_code
 from tests.fixtures.callers import OTHER_ADDRESS, Agent, Tenant, rule
 from tests.fixtures.people import Person
 from tests.fixtures.server import Service
-from tests.fixtures.signer_socket import greeted
+from tests.fixtures.signer_socket import greet
 from tests.fixtures.signers import new_key, new_quorum, new_signer, path_of
 
 
@@ -30,25 +30,25 @@ def cautious(tenant: Tenant) -> Agent:
     return tenant.agent(rule("auto-approve-threshold", threshold="0"))
 
 
-def queued(tenant: Tenant, agent: Agent, signer: Signing) -> str:
+def queue_order(tenant: Tenant, agent: Agent, signer: Signing) -> str:
     """The approval of an order that a signer authorised."""
     order = Order(tenant.id, agent)
-    answer = order.send(order.signed(signer.id, signer.key))
+    answer = order.send(order.signer_headers(signer.id, signer.key))
     assert answer.status_code == 202, answer.text
     return str(answer.json()["data"]["approvalId"])
 
 
-def approved(tenant: Tenant, approval: str) -> tuple[int, str | None]:
-    return said(tenant.post(f"/approvals/{approval}/approve", json={}))
+def approve(tenant: Tenant, approval: str) -> tuple[int, str | None]:
+    return status_and_code(tenant.post(f"/approvals/{approval}/approve", json={}))
 
 
 def test_an_authorised_order_is_approved_and_its_receipt_names_the_signer(
     as_owner: Person, tenant: Tenant, cautious: Agent
 ) -> None:
     signer = Signing(as_owner, cautious)
-    approval = queued(tenant, cautious, signer)
+    approval = queue_order(tenant, cautious, signer)
 
-    assert approved(tenant, approval)[0] == 200
+    assert approve(tenant, approval)[0] == 200
     tx_id = tenant.ok("GET", f"/vault/{cautious.id}/history")[0]["id"]
     receipt = tenant.ok("GET", f"/vault/{cautious.id}/transactions/{tx_id}/receipt")["receipt"]
     assert receipt["authorization"] == {"quorum": None, "signers": [signer.id], "policyIds": []}
@@ -59,33 +59,33 @@ def test_an_order_whose_signer_may_no_longer_is_not_approved(
     as_owner: Person, tenant: Tenant, cautious: Agent, change: dict[str, Any] | None
 ) -> None:
     signer = Signing(as_owner, cautious)
-    first, second = (queued(tenant, cautious, signer) for _ in range(2))
+    first, second = (queue_order(tenant, cautious, signer) for _ in range(2))
     where = path_of(cautious, "signers", signer.id)
     as_owner.ok("PATCH", where, change) if change else as_owner.ok("DELETE", where)
 
-    assert approved(tenant, first) == (409, "authorization_stale")
+    assert approve(tenant, first) == (409, "authorization_stale")
     tenant.ok("POST", f"/approvals/{first}/deny", {"reason": "gone"})
     if change and "status" in change:
         # Nothing was written, so what waits is approved once the signer may again.
         as_owner.ok("PATCH", where, {"status": "active"})
-        assert approved(tenant, second)[0] == 200
+        assert approve(tenant, second)[0] == 200
 
 
 def test_a_quorum_is_met_by_todays_threshold(as_owner: Person, tenant: Tenant, cautious: Agent) -> None:
     one, two = Signing(as_owner, cautious, "a"), Signing(as_owner, cautious, "b")
     quorum = new_quorum(as_owner, cautious, [one.id, two.id], 1)["id"]
     order = Order(tenant.id, cautious)
-    approval = order.send(order.agreed(quorum, (one.id, one.key))).json()["data"]["approvalId"]
+    approval = order.send(order.quorum_headers(quorum, (one.id, one.key))).json()["data"]["approvalId"]
 
     as_owner.ok("PATCH", path_of(cautious, "key-quorums", quorum), {"threshold": 2})
-    assert approved(tenant, approval) == (409, "authorization_stale")
+    assert approve(tenant, approval) == (409, "authorization_stale")
     as_owner.ok("PATCH", path_of(cautious, "key-quorums", quorum), {"threshold": 1})
-    assert approved(tenant, approval)[0] == 200
+    assert approve(tenant, approval)[0] == 200
 
 
 def test_a_rule_that_the_signer_names_binds_the_approval_too(as_owner: Person, tenant: Tenant, cautious: Agent) -> None:
     signer = Signing(as_owner, cautious)
-    approval = queued(tenant, cautious, signer)
+    approval = queue_order(tenant, cautious, signer)
     rules = as_owner.ok(
         "PUT",
         f"/agents/{cautious.id}/policies",
@@ -93,9 +93,9 @@ def test_a_rule_that_the_signer_names_binds_the_approval_too(as_owner: Person, t
     )
 
     as_owner.ok("PATCH", path_of(cautious, "signers", signer.id), {"policyIds": [rules[0]["id"]]})
-    assert approved(tenant, approval)[0] == 403
+    assert approve(tenant, approval)[0] == 403
     as_owner.ok("PATCH", path_of(cautious, "signers", signer.id), {"policyIds": []})
-    assert approved(tenant, approval)[0] == 200
+    assert approve(tenant, approval)[0] == 200
 
 
 @pytest.mark.parametrize("text", [None, '{"quorum":null,"signers":[],"policyIds":[]}'], ids=["dropped", "changed"])
@@ -103,19 +103,19 @@ async def test_an_authorisation_that_changed_in_the_database_is_refused(
     as_owner: Person, tenant: Tenant, cautious: Agent, owner: asyncpg.Connection, text: str | None
 ) -> None:
     signer = Signing(as_owner, cautious)
-    first, second = (queued(tenant, cautious, signer) for _ in range(2))
-    assert approved(tenant, first)[0] == 200
+    first, second = (queue_order(tenant, cautious, signer) for _ in range(2))
+    assert approve(tenant, first)[0] == 200
     set_text = "UPDATE transactions SET authorization_text = $2 WHERE tenant_id = $1"
     kept = await owner.fetchval("SELECT authorization_text FROM transactions WHERE tenant_id = $1 LIMIT 1", tenant.id)
 
     await owner.execute(set_text, tenant.id, text)
-    assert approved(tenant, second)[0] == 503
+    assert approve(tenant, second)[0] == 503
     done = next(one for one in tenant.ok("GET", f"/vault/{cautious.id}/history") if one["status"] != "pending_approval")
     receipt = f"/vault/{cautious.id}/transactions/{done['id']}/receipt"
     assert tenant.get(receipt).status_code == 503
     await owner.execute(set_text, tenant.id, kept)
     assert tenant.get(receipt).status_code == 200
-    assert approved(tenant, second)[0] == 200
+    assert approve(tenant, second)[0] == 200
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ async def test_signers_that_changed_in_the_database_authorise_nothing(
     order = Order(tenant.id, agent)
 
     await owner.execute(change, agent.id)
-    assert said(order.send(order.signed(signer.id, signer.key))) == (503, "authority_tampered")
+    assert status_and_code(order.send(order.signer_headers(signer.id, signer.key))) == (503, "authority_tampered")
     assert agent.ok("GET", f"/vault/{agent.id}/history") == []
     # An order without an authorisation asks for none of it.
     assert agent.sign().status_code == 200
@@ -148,7 +148,7 @@ async def test_signers_that_changed_in_the_database_authorise_nothing(
 def test_no_order_is_committed_after_its_signer_was_revoked(as_owner: Person, tenant: Tenant, agent: Agent) -> None:
     signer = Signing(as_owner, agent)
     orders = [Order(tenant.id, agent) for _ in range(64)]
-    shown = [order.signed(signer.id, signer.key) for order in orders]
+    shown = [order.signer_headers(signer.id, signer.key) for order in orders]
 
     def send(at: int) -> httpx.Response:
         return orders[at].send(shown[at])
@@ -160,8 +160,8 @@ def test_no_order_is_committed_after_its_signer_was_revoked(as_owner: Person, te
             [one for one in agent.ok("GET", f"/vault/{agent.id}/history?limit=200") if one["status"] == "signed"]
         )
         later = [many.submit(send, at) for at in range(32, 64)]
-        answers = [said(one.result()) for one in under_way]
-        after = [said(one.result()) for one in later]
+        answers = [status_and_code(one.result()) for one in under_way]
+        after = [status_and_code(one.result()) for one in later]
 
     assert after == [(401, "signer_unknown")] * 32
     assert {answer for answer in answers if answer[0] != 200} <= {(401, "signer_unknown")}
@@ -174,35 +174,35 @@ def test_an_api_that_lies_about_the_order_is_refused(
     signer = Signing(as_owner, agent)
     order = Order(tenant.id, agent)
     proof = {"kind": "agent", "value": agent.headers["Authorization"].removeprefix("Bearer ")}
-    signature = order.signed(signer.id, signer.key)["X-Service-Signature"]
+    signature = order.signer_headers(signer.id, signer.key)["X-Service-Signature"]
     honest = {
         "method": "POST", "path": order.path, "timestamp": order.timestamp, "idempotency_key": order.key,
         "body": order.body, "shown": [{"signer": signer.id, "signature": signature}],
     }  # fmt: skip
 
-    def asked(tx: int, authorization: dict[str, Any], **changed: Any) -> str:
+    def ask(tx: int, authorization: dict[str, Any], **changed: Any) -> str:
         fields = {**json.loads(order.body), **changed}
         body = {"agent": agent.id, "tx_id": f"00000000-0000-4000-8000-{tx:012d}"}
         question = {"question": {"kind": "evm", "request": fields}}
-        with greeted(service) as wire:
+        with greet(service) as wire:
             outcome = wire.ask("SignOrder", body | question, proof, authorization=authorization)
         return str(outcome.get("code") or outcome["type"])
 
-    assert asked(1, honest, value="2") == "signature_mismatch"
-    assert asked(2, honest, to=OTHER_ADDRESS) == "signature_mismatch"
-    assert asked(3, honest | {"body": order.body.replace(b'"1"', b'"2"')}, value="2") == "signature_mismatch"
+    assert ask(1, honest, value="2") == "signature_mismatch"
+    assert ask(2, honest, to=OTHER_ADDRESS) == "signature_mismatch"
+    assert ask(3, honest | {"body": order.body.replace(b'"1"', b'"2"')}, value="2") == "signature_mismatch"
     twice = order.body[:-1] + b', "value": "1"}'
     order.body = twice
-    doubled = [{"signer": signer.id, "signature": order.signed(signer.id, signer.key)["X-Service-Signature"]}]
-    assert asked(4, honest | {"body": twice, "shown": doubled}) == "signature_mismatch"
+    doubled = [{"signer": signer.id, "signature": order.signer_headers(signer.id, signer.key)["X-Service-Signature"]}]
+    assert ask(4, honest | {"body": twice, "shown": doubled}) == "signature_mismatch"
     for part in ({"method": "PUT"}, {"path": f"/vault/{agent.id}/simulate"}, {"path": "/vault/other/sign"}):
-        assert asked(5, honest | part) == "signature_mismatch"
-    assert asked(6, honest | {"quorum": signer.id, "shown": [{"signer": signer.id, "secret": "x"}]}) == (
+        assert ask(5, honest | part) == "signature_mismatch"
+    assert ask(6, honest | {"quorum": signer.id, "shown": [{"signer": signer.id, "secret": "x"}]}) == (
         "ambiguous_credentials"
     )
     # Named beside nothing that proves it.
-    assert asked(6, honest | {"shown": [{"signer": signer.id}]}) == "ambiguous_credentials"
-    assert asked(6, honest | {"shown": [{"signer": signer.id}], "quorum": signer.id}) == "ambiguous_credentials"
+    assert ask(6, honest | {"shown": [{"signer": signer.id}]}) == "ambiguous_credentials"
+    assert ask(6, honest | {"shown": [{"signer": signer.id}], "quorum": signer.id}) == "ambiguous_credentials"
     assert agent.ok("GET", f"/vault/{agent.id}/history") == []
-    assert asked(7, honest) == "Signed"
-    assert asked(8, honest) == "signature_replayed"
+    assert ask(7, honest) == "Signed"
+    assert ask(8, honest) == "signature_replayed"

@@ -7,7 +7,7 @@ from typing import Any
 import asyncpg
 import pytest
 
-from tests.fixtures.authorised import Order, said
+from tests.fixtures.authorised import Order, status_and_code
 from tests.fixtures.callers import Agent, Tenant
 from tests.fixtures.people import Person
 from tests.fixtures.signers import new_key, new_quorum, new_signer
@@ -34,7 +34,7 @@ KINDS: dict[str, Kind] = {
 }
 
 
-def prepared(tenant: Tenant, agent: Agent, path: str, body: Any) -> Order:
+def prepare(tenant: Tenant, agent: Agent, path: str, body: Any) -> Order:
     order = Order(tenant.id, agent, f"/vault/{agent.id}/{path}")
     order.body = json.dumps(body).encode()
     return order
@@ -46,11 +46,11 @@ def test_a_kind_is_authorised_by_its_own_permission(kind: str, as_owner: Person,
     for number, permission in enumerate(permissions):
         key = new_key()
         signer = new_signer(as_owner, agent, f"worker-{number}", key, permissions=[permission])["id"]
-        order, swapped = prepared(tenant, agent, path, body(agent)), prepared(tenant, agent, path, other(agent))
-        shown = order.signed(signer, key)
+        order, swapped = prepare(tenant, agent, path, body(agent)), prepare(tenant, agent, path, other(agent))
+        shown = order.signer_headers(signer, key)
         swapped.key, swapped.timestamp = order.key, order.timestamp
 
-        assert said(swapped.send(shown)) == (401, "signature_mismatch")
+        assert status_and_code(swapped.send(shown)) == (401, "signature_mismatch")
         answer = order.send(shown)
         assert answer.status_code == 200, answer.text
         found = agent.ok("GET", f"/vault/{agent.id}/transactions/{answer.json()['data']['txId']}")
@@ -63,9 +63,9 @@ def test_another_permission_is_not_enough(kind: str, as_owner: Person, tenant: T
     key = new_key()
     lacking = sorted({"sign_message", "transfer", "send_calls", "sign_typed_data"} - set(permissions))
     signer = new_signer(as_owner, agent, "worker", key, permissions=lacking)["id"]
-    order = prepared(tenant, agent, path, body(agent))
+    order = prepare(tenant, agent, path, body(agent))
 
-    assert said(order.send(order.signed(signer, key))) == (403, "signer_permission")
+    assert status_and_code(order.send(order.signer_headers(signer, key))) == (403, "signer_permission")
     assert agent.ok("GET", f"/vault/{agent.id}/history") == []
 
 
@@ -73,12 +73,12 @@ def test_a_replacement_is_authorised_for_its_own_transaction(as_owner: Person, t
     key = new_key()
     signer = new_signer(as_owner, agent, "worker", key)["id"]
     first, second = (agent.sign(value=value).json()["data"]["txId"] for value in (1, 2))
-    order = prepared(tenant, agent, f"transactions/{second}/replace", {})
-    elsewhere = prepared(tenant, agent, f"transactions/{first}/replace", {})
+    order = prepare(tenant, agent, f"transactions/{second}/replace", {})
+    elsewhere = prepare(tenant, agent, f"transactions/{first}/replace", {})
     elsewhere.key, elsewhere.timestamp = order.key, order.timestamp
-    shown = order.signed(signer, key)
+    shown = order.signer_headers(signer, key)
 
-    assert said(elsewhere.send(shown)) == (401, "signature_mismatch")
+    assert status_and_code(elsewhere.send(shown)) == (401, "signature_mismatch")
     answer = order.send(shown)
     assert answer.status_code == 200, answer.text
     replaced = agent.ok("GET", f"/vault/{agent.id}/transactions/{answer.json()['data']['txId']}")
@@ -89,7 +89,7 @@ def test_a_signature_is_of_no_use_to_another_token_of_the_agent(as_owner: Person
     key = new_key()
     signer = new_signer(as_owner, agent, "worker", key)["id"]
     order = Order(tenant.id, agent)
-    shown = order.signed(signer, key)
+    shown = order.signer_headers(signer, key)
     assert order.send(shown).status_code == 200
 
     # The same principal, so the same key of the request: it is this request again, and gets the same answer.
@@ -108,7 +108,7 @@ def test_a_signer_of_an_agent_made_again_is_unknown(as_owner: Person, tenant: Te
     again = tenant.agent(agent_id="phoenix")
     order = Order(tenant.id, again)
 
-    assert said(order.send(order.signed(signer, key))) == (401, "signer_unknown")
+    assert status_and_code(order.send(order.signer_headers(signer, key))) == (401, "signer_unknown")
 
 
 def test_a_signature_that_is_empty_authorises_nothing(as_owner: Person, tenant: Tenant, agent: Agent) -> None:
@@ -116,7 +116,7 @@ def test_a_signature_that_is_empty_authorises_nothing(as_owner: Person, tenant: 
     signers = [new_signer(as_owner, agent, f"worker-{n}", key)["id"] for n, key in enumerate(keys)]
     quorum = new_quorum(as_owner, agent, signers)["id"]
     order = Order(tenant.id, agent)
-    first = order.agreed(quorum, (signers[0], keys[0]), (signers[1], keys[1]))
+    first = order.quorum_headers(quorum, (signers[0], keys[0]), (signers[1], keys[1]))
     entries = json.loads(first["X-Service-Key-Quorum-Signatures"])
 
     def with_entries(*changed: dict[str, str]) -> dict[str, str]:
@@ -137,10 +137,10 @@ async def test_a_key_of_two_signers_signs_a_request_once(
     key = new_key()
     one, two = (new_signer(as_owner, agent, f"worker-{n}", key)["id"] for n in range(2))
     order = Order(tenant.id, agent)
-    shown = order.signed(one, key)
+    shown = order.signer_headers(one, key)
     assert order.send(shown).status_code == 200
     # What kept the first answer is gone, as after a day.
     await owner.execute("DELETE FROM idempotency WHERE tenant_id = $1", tenant.id)
 
-    assert said(order.send(shown | {"X-Service-Signer-Id": two})) == (401, "signature_replayed")
+    assert status_and_code(order.send(shown | {"X-Service-Signer-Id": two})) == (401, "signature_replayed")
     assert len(agent.ok("GET", f"/vault/{agent.id}/history")) == 1

@@ -11,7 +11,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature, encode_dss_signature
 
-from tests.fixtures.authorised import Order, said
+from tests.fixtures.authorised import Order, status_and_code
 from tests.fixtures.callers import OTHER_ADDRESS, Agent, Tenant, rule
 from tests.fixtures.people import Person
 from tests.fixtures.signers import new_key, new_quorum, new_signer, path_of, signer_body
@@ -54,7 +54,7 @@ async def used_up(owner: asyncpg.Connection, tenant: Tenant) -> int:
 
 
 def test_a_p256_signer_authorises(order: Order, signer: Signing, agent: Agent) -> None:
-    answer = order.send(order.signed(*signer.pair))
+    answer = order.send(order.signer_headers(*signer.pair))
 
     assert answer.status_code == 200, answer.text
     found = agent.ok("GET", f"/vault/{agent.id}/transactions/{answer.json()['data']['txId']}")
@@ -67,8 +67,8 @@ def test_a_credential_authorises_shown_or_signed_with(as_owner: Person, tenant: 
 
     shown = {"X-Service-Signer-Id": made["id"], "X-Service-Signer-Secret": made["credentialSecret"]}
     assert first.send(shown).status_code == 200
-    assert second.send(second.signed(made["id"], made["credentialSecret"])).status_code == 200
-    assert said(Order(tenant.id, agent).send(shown | {"X-Service-Signer-Secret": "svs_wrong"})) == (
+    assert second.send(second.signer_headers(made["id"], made["credentialSecret"])).status_code == 200
+    assert status_and_code(Order(tenant.id, agent).send(shown | {"X-Service-Signer-Secret": "svs_wrong"})) == (
         401, "signature_mismatch",
     )  # fmt: skip
 
@@ -76,7 +76,7 @@ def test_a_credential_authorises_shown_or_signed_with(as_owner: Person, tenant: 
 async def test_a_signature_counts_once(
     order: Order, signer: Signing, tenant: Tenant, agent: Agent, owner: asyncpg.Connection
 ) -> None:
-    shown = order.signed(*signer.pair)
+    shown = order.signer_headers(*signer.pair)
     first = order.send(shown)
 
     again = order.send(shown)
@@ -88,9 +88,9 @@ async def test_a_signature_counts_once(
     raw = b64decode(shown["X-Service-Signature"].removeprefix("p256="))
     r, s = decode_dss_signature(raw)
     twin = "p256=" + b64encode(encode_dss_signature(r, GROUP - s)).decode()
-    assert said(order.send(shown)) == (401, "signature_replayed")
-    assert said(order.send(shown, **{"X-Service-Signature": twin})) == (401, "signature_replayed")
-    assert said(order.send(shown, **{"Idempotency-Key": "another-key"})) == (401, "signature_mismatch")
+    assert status_and_code(order.send(shown)) == (401, "signature_replayed")
+    assert status_and_code(order.send(shown, **{"X-Service-Signature": twin})) == (401, "signature_replayed")
+    assert status_and_code(order.send(shown, **{"Idempotency-Key": "another-key"})) == (401, "signature_mismatch")
     assert len(agent.ok("GET", f"/vault/{agent.id}/history")) == 1
 
 
@@ -101,11 +101,11 @@ def test_a_signature_is_good_for_its_own_request(order: Order, signer: Signing, 
     spaced.key, spaced.timestamp, spaced.body = order.key, order.timestamp, order.body.replace(b": ", b":")
     elsewhere = Order(tenant.id, agent, f"/vault/{agent.id}/simulate")
     elsewhere.key, elsewhere.timestamp, elsewhere.body = order.key, order.timestamp, order.body
-    shown = order.signed(*signer.pair)
+    shown = order.signer_headers(*signer.pair)
 
-    assert said(other.send(shown)) == (401, "signature_mismatch")
-    assert said(spaced.send(shown)) == (401, "signature_mismatch")
-    assert said(order.send(elsewhere.signed(*signer.pair))) == (401, "signature_mismatch")
+    assert status_and_code(other.send(shown)) == (401, "signature_mismatch")
+    assert status_and_code(spaced.send(shown)) == (401, "signature_mismatch")
+    assert status_and_code(order.send(elsewhere.signer_headers(*signer.pair))) == (401, "signature_mismatch")
     assert nothing_written(agent)
     # None of that used it up.
     assert order.send(shown).status_code == 200
@@ -113,11 +113,11 @@ def test_a_signature_is_good_for_its_own_request(order: Order, signer: Signing, 
 
 def test_the_agents_id_may_be_percent_encoded_once(order: Order, signer: Signing, agent: Agent) -> None:
     name = agent.id.replace("a", "%61", 1)
-    plain = order.signed(*signer.pair)
+    plain = order.signer_headers(*signer.pair)
     order.path = f"/vault/{name}/sign"
 
-    assert said(order.send(plain)) == (401, "signature_mismatch")
-    assert order.send(order.signed(*signer.pair)).status_code == 200
+    assert status_and_code(order.send(plain)) == (401, "signature_mismatch")
+    assert order.send(order.signer_headers(*signer.pair)).status_code == 200
 
 
 def test_times(tenant: Tenant, agent: Agent, signer: Signing) -> None:
@@ -127,7 +127,7 @@ def test_times(tenant: Tenant, agent: Agent, signer: Signing) -> None:
         order = Order(tenant.id, agent)
         order.timestamp = None if timestamp is None else str(timestamp)
         order.expires_at = None if expires_at is None else str(expires_at)
-        return said(order.send(order.signed(*signer.pair)))
+        return status_and_code(order.send(order.signer_headers(*signer.pair)))
 
     assert of(None) == (401, "request_time_required")
     assert of(now - 301) == (401, "request_stale")
@@ -141,7 +141,7 @@ def test_times(tenant: Tenant, agent: Agent, signer: Signing) -> None:
 def test_a_signed_order_needs_an_idempotency_key(order: Order, signer: Signing, agent: Agent) -> None:
     order.key = None
 
-    assert said(order.send(order.signed(*signer.pair))) == (400, "idempotency_key_required")
+    assert status_and_code(order.send(order.signer_headers(*signer.pair))) == (400, "idempotency_key_required")
     assert nothing_written(agent)
 
 
@@ -154,7 +154,10 @@ def test_one_code_for_everybody_who_is_not_there(
     as_owner.ok("DELETE", path_of(agent, "signers", revoked.id))
 
     for name in (ABSENT, foreign.id, paused.id, revoked.id):
-        answers = [said(order.send(order.signed(name, one.key))) for one in (signer, foreign, paused, revoked)]
+        answers = [
+            status_and_code(order.send(order.signer_headers(name, one.key)))
+            for one in (signer, foreign, paused, revoked)
+        ]
         assert answers == [(401, "signer_unknown")] * 4
     assert nothing_written(agent)
 
@@ -165,7 +168,7 @@ def test_a_signer_needs_the_permission_and_may_act_alone(order: Order, as_owner:
     member = Signing(as_owner, agent, "worker-4", signerType="quorum_member")
 
     for one in (other, none, member):
-        assert said(order.send(order.signed(*one.pair))) == (403, "signer_permission")
+        assert status_and_code(order.send(order.signer_headers(*one.pair))) == (403, "signer_permission")
     assert nothing_written(agent)
 
 
@@ -175,27 +178,27 @@ def test_a_key_of_another_kind_is_no_match(order: Order, signer: Signing, as_own
     shown = {"X-Service-Signer-Secret": "svs_anything"}
 
     for headers in (
-        order.signed(hmac["id"], signer.key),
-        order.signed(signer.id, hmac["credentialSecret"]),
-        order.signed(bare["id"], ""),
+        order.signer_headers(hmac["id"], signer.key),
+        order.signer_headers(signer.id, hmac["credentialSecret"]),
+        order.signer_headers(bare["id"], ""),
         {"X-Service-Signer-Id": signer.id} | shown,
         {"X-Service-Signer-Id": bare["id"]} | shown,
     ):
-        assert said(order.send(headers)) == (401, "signature_mismatch")
+        assert status_and_code(order.send(headers)) == (401, "signature_mismatch")
     empty = {"X-Service-Signer-Id": hmac["id"], "X-Service-Signer-Secret": ""}
-    assert said(order.send(empty)) == (400, "authorization_malformed")
+    assert status_and_code(order.send(empty)) == (400, "authorization_malformed")
     assert nothing_written(agent)
 
 
 def test_two_ways_at_once_are_refused(order: Order, signer: Signing, as_owner: Person, agent: Agent) -> None:
-    single, quorum = order.signed(*signer.pair), order.agreed(ABSENT, signer.pair)
+    single, quorum = order.signer_headers(*signer.pair), order.quorum_headers(ABSENT, signer.pair)
     secret = {"X-Service-Signer-Secret": "svs_anything"}
 
     for headers in (single | quorum, single | secret, quorum | secret):
-        assert said(order.send(headers)) == (400, "ambiguous_credentials")
+        assert status_and_code(order.send(headers)) == (400, "ambiguous_credentials")
     token = {"Authorization": as_owner.headers["Authorization"]}
     for headers in (single, quorum, {"X-Service-Signer-Id": signer.id} | secret):
-        assert said(order.send(headers | token)) == (400, "ambiguous_credentials")
+        assert status_and_code(order.send(headers | token)) == (400, "ambiguous_credentials")
     assert nothing_written(agent)
 
 
@@ -227,23 +230,29 @@ async def test_two_of_three(
     first, second, third = (Signing(as_owner, agent, f"member-{n}", signerType="quorum_member") for n in range(3))
     stranger = Signing(as_owner, agent, "stranger")
     quorum = new_quorum(as_owner, agent, [first.id, second.id, third.id])["id"]
-    malformed = order.agreed(quorum, first.pair, second.pair)
+    malformed = order.quorum_headers(quorum, first.pair, second.pair)
     entries = json.loads(malformed["X-Service-Key-Quorum-Signatures"])
     entries[1]["signature"] = "p256=!"
 
-    assert said(order.send(order.agreed(quorum, first.pair))) == (403, "quorum_not_met")
-    assert said(order.send(order.agreed(quorum, first.pair, first.pair))) == (403, "quorum_not_met")
-    assert said(order.send(order.agreed(quorum, first.pair, second.pair, stranger.pair))) == (403, "quorum_not_met")
-    assert said(order.send(order.agreed(quorum, first.pair, (second.id, third.key)))) == (401, "signature_mismatch")
-    assert said(order.send(order.agreed(ABSENT, first.pair, second.pair))) == (401, "signer_unknown")
+    assert status_and_code(order.send(order.quorum_headers(quorum, first.pair))) == (403, "quorum_not_met")
+    assert status_and_code(order.send(order.quorum_headers(quorum, first.pair, first.pair))) == (403, "quorum_not_met")
+    assert status_and_code(order.send(order.quorum_headers(quorum, first.pair, second.pair, stranger.pair))) == (
+        403,
+        "quorum_not_met",
+    )
+    assert status_and_code(order.send(order.quorum_headers(quorum, first.pair, (second.id, third.key)))) == (
+        401,
+        "signature_mismatch",
+    )
+    assert status_and_code(order.send(order.quorum_headers(ABSENT, first.pair, second.pair))) == (401, "signer_unknown")
     changed = {"X-Service-Key-Quorum-Signatures": json.dumps(entries)}
-    assert said(order.send(malformed | changed)) == (401, "signature_malformed")
+    assert status_and_code(order.send(malformed | changed)) == (401, "signature_malformed")
     assert nothing_written(agent)
-    told = order.send(order.agreed(quorum, first.pair, second.pair, stranger.pair)).json()
+    told = order.send(order.quorum_headers(quorum, first.pair, second.pair, stranger.pair)).json()
     assert told["data"]["notCounted"] == {stranger.id: "it is no member"}
     assert told["error"].endswith(f" {stranger.id} does not count: it is no member.")
     assert await used_up(owner, tenant) == 0
-    answer = order.send(order.agreed(quorum, third.pair, first.pair))
+    answer = order.send(order.quorum_headers(quorum, third.pair, first.pair))
     found = agent.ok("GET", f"/vault/{agent.id}/transactions/{answer.json()['data']['txId']}")["authorization"]
     assert found == {"quorum": quorum, "signers": sorted([first.id, third.id]), "policyIds": []}
     assert await used_up(owner, tenant) == 2
@@ -252,12 +261,12 @@ async def test_two_of_three(
 def test_a_quorum_that_is_paused_or_may_not(order: Order, as_owner: Person, agent: Agent) -> None:
     one, two = Signing(as_owner, agent, "a"), Signing(as_owner, agent, "b")
     quorum = new_quorum(as_owner, agent, [one.id, two.id], permissions=["transfer"])["id"]
-    shown = order.agreed(quorum, one.pair, two.pair)
+    shown = order.quorum_headers(quorum, one.pair, two.pair)
 
-    assert said(order.send(shown)) == (403, "signer_permission")
+    assert status_and_code(order.send(shown)) == (403, "signer_permission")
     as_owner.ok("PATCH", path_of(agent, "key-quorums", quorum), {"permissions": ["sign_transaction"]})
     as_owner.ok("PATCH", path_of(agent, "key-quorums", quorum), {"status": "paused"})
-    assert said(order.send(shown)) == (401, "signer_unknown")
+    assert status_and_code(order.send(shown)) == (401, "signer_unknown")
     as_owner.ok("PATCH", path_of(agent, "key-quorums", quorum), {"status": "active"})
     assert order.send(shown).status_code == 200
 
@@ -266,7 +275,7 @@ def test_thirty_two_signatures_fit(order: Order, as_owner: Person, agent: Agent)
     members = [Signing(as_owner, agent, f"member-{n}") for n in range(32)]
     quorum = new_quorum(as_owner, agent, [one.id for one in members], 32)["id"]
 
-    shown = order.agreed(quorum, *(one.pair for one in members))
+    shown = order.quorum_headers(quorum, *(one.pair for one in members))
     entries = json.loads(shown["X-Service-Key-Quorum-Signatures"])
     shown["X-Service-Key-Quorum-Signatures"] = json.dumps(entries, separators=(",", ":"))
     assert len(shown["X-Service-Key-Quorum-Signatures"]) <= 6_144
@@ -282,13 +291,13 @@ def test_the_automation_switches(order: Order, signer: Signing, as_owner: Person
         as_owner.ok("PUT", f"/tenants/{tenant.id}/config", {"authAbuseConfig": {"mfa": switches}})
 
     switch(allowDelegatedSignerAutomation=False)
-    assert said(order.send(order.signed(*signer.pair))) == (403, "automation_disabled")
+    assert status_and_code(order.send(order.signer_headers(*signer.pair))) == (403, "automation_disabled")
     assert agent.sign().status_code == 200
-    assert order.send(order.agreed(quorum, signer.pair)).status_code == 200
+    assert order.send(order.quorum_headers(quorum, signer.pair)).status_code == 200
     order.key = "another-order"
     switch(allowKeyQuorumAutomation=False)
-    assert said(order.send(order.agreed(quorum, signer.pair))) == (403, "automation_disabled")
-    assert order.send(order.signed(*signer.pair)).status_code == 200
+    assert status_and_code(order.send(order.quorum_headers(quorum, signer.pair))) == (403, "automation_disabled")
+    assert order.send(order.signer_headers(*signer.pair)).status_code == 200
 
 
 def test_a_disabled_rule_binds_whom_it_is_named_by(as_owner: Person, tenant: Tenant, agent: Agent) -> None:
@@ -301,13 +310,13 @@ def test_a_disabled_rule_binds_whom_it_is_named_by(as_owner: Person, tenant: Ten
     bound, free = Signing(as_owner, agent, "bound", policyIds=[name]), Signing(as_owner, agent, "free")
     first, second, third = (Order(tenant.id, agent) for _ in range(3))
 
-    refused = first.send(first.signed(*bound.pair))
-    assert said(refused) == (403, "policy_refused")
+    refused = first.send(first.signer_headers(*bound.pair))
+    assert status_and_code(refused) == (403, "policy_refused")
     assert [one["policyId"] for one in refused.json()["data"]["results"] if not one["passed"]] == [name]
-    assert second.send(second.signed(*free.pair)).status_code == 200
+    assert second.send(second.signer_headers(*free.pair)).status_code == 200
     as_owner.ok("PUT", f"/agents/{agent.id}/policies", [rule("rate-limit", enabled=False, maxTxPerHour=5)])
-    gone = third.send(third.signed(*bound.pair))
-    assert said(gone) == (403, "policy_refused")
+    gone = third.send(third.signer_headers(*bound.pair))
+    assert status_and_code(gone) == (403, "policy_refused")
     assert [one["type"] for one in gone.json()["data"]["results"]] == ["signer-policy"]
 
 
@@ -317,7 +326,7 @@ def test_a_signature_refused_for_its_rate_may_be_sent_again(
     as_owner.ok("PUT", f"/agents/{agent.id}/policies", [rule("rate-limit", maxTxPerHour=1)])
     assert agent.sign().status_code == 200
     order = Order(tenant.id, agent)
-    shown = order.signed(*signer.pair)
+    shown = order.signer_headers(*signer.pair)
 
     assert order.send(shown).status_code == 429
     as_owner.ok("PUT", f"/agents/{agent.id}/policies", [rule("rate-limit", maxTxPerHour=9)])
@@ -327,12 +336,12 @@ def test_a_signature_refused_for_its_rate_may_be_sent_again(
 def test_elsewhere_signers_are_not_taken(signer: Signing, agent: Agent, order: Order) -> None:
     order.path = f"/vault/{agent.id}/simulate"
 
-    assert said(order.send(order.signed(*signer.pair))) == (401, "signature_key_unknown")
-    assert order.send(order.agreed(ABSENT, signer.pair)).status_code == 400
+    assert status_and_code(order.send(order.signer_headers(*signer.pair))) == (401, "signature_key_unknown")
+    assert order.send(order.quorum_headers(ABSENT, signer.pair)).status_code == 400
 
 
 def test_an_expiry_as_text_is_read(order: Order, signer: Signing) -> None:
     order.timestamp = None
     order.expires_at = (datetime.now(UTC) + timedelta(seconds=60)).isoformat()
 
-    assert order.send(order.signed(*signer.pair)).status_code == 200
+    assert order.send(order.signer_headers(*signer.pair)).status_code == 200

@@ -12,24 +12,25 @@ import pytest
 from embit.transaction import Transaction
 
 from custody.chains.bitcoin.bounds import Bounds
-from custody.chains.table import load
+from custody.chains.chains_file import load
 from tests.fixtures.bitcoin import SOMEBODY, address_of, coin, script_of
 from tests.fixtures.callers import Tenant
 from tests.fixtures.people import Person
 from tests.fixtures.server import Service
 from tests.outside.processes import PROJECT
 from tests.routes.vault.bitcoin import address
-from tests.routes.vault.transfers import authorised
+from tests.routes.vault.transfers import with_signer
 
 PAGE = (PROJECT / "docs/bitcoin.md").read_text()
-BLOCKS = dict(re.findall(r"```(\w+)\n(.*?)```", PAGE, re.DOTALL))
+# Of each language the first one; the second program is run by tests/judges/test_bitcoin_watching.py.
+BLOCKS = dict(reversed(re.findall(r"```(\w+)\n(.*?)```", PAGE, re.DOTALL)))
 
 
 def test_the_program_of_the_page_pays_under_the_rules_of_the_page(
     service: Service, tenant: Tenant, as_owner: Person, tmp_path: Path
 ) -> None:
     rules = msgspec.json.decode(BLOCKS["json"].replace("bitcoin:mainnet", "bitcoin:regtest"))
-    agent = authorised(as_owner, tenant.agent(*rules), "sign_transaction")
+    agent = with_signer(as_owner, tenant.agent(*rules), "sign_transaction")
     environment = {
         "PATH": os.environ["PATH"],
         "HOME": str(tmp_path),
@@ -59,7 +60,7 @@ def test_the_caps_of_the_page_are_read_as_it_writes_them(tmp_path: Path) -> None
     file = tmp_path / "chains.toml"
     file.write_text(BLOCKS["toml"])
 
-    caps = load({"SERVICE_CHAINS_FILE": str(file)}).bitcoin_bounds
+    caps = load({"SERVICE_CHAINS_FILE": str(file)}).bounds["bitcoin"]
 
     assert caps["mainnet"] == Bounds(50_000, 200, 3, 200_000, 1_000, 3_000, 83, 1)
     assert caps["testnet"] == Bounds()

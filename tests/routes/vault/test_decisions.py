@@ -16,7 +16,7 @@ def cautious(tenant: Tenant, evm_node: EvmNode) -> Agent:
     return agent
 
 
-def queued(agent: Agent, **fields: Any) -> dict[str, Any]:
+def queue_order(agent: Agent, **fields: Any) -> dict[str, Any]:
     answer = agent.sign(value=5, **fields)
     assert answer.status_code == 202
     return answer.json()["data"]
@@ -25,7 +25,7 @@ def queued(agent: Agent, **fields: Any) -> dict[str, Any]:
 def test_approving_signs_and_broadcasts_when_the_agent_asked(
     cautious: Agent, tenant: Tenant, evm_node: EvmNode
 ) -> None:
-    order = queued(cautious, broadcast=True)
+    order = queue_order(cautious, broadcast=True)
 
     approved = tenant.ok("POST", f"/vault/{cautious.id}/approve/{order['txId']}")
 
@@ -35,7 +35,7 @@ def test_approving_signs_and_broadcasts_when_the_agent_asked(
 
 
 def test_approving_without_broadcast_leaves_the_bytes_with_the_agent(cautious: Agent, tenant: Tenant) -> None:
-    order = queued(cautious)
+    order = queue_order(cautious)
 
     tenant.ok("POST", f"/vault/{cautious.id}/approve/{order['txId']}", {})
 
@@ -44,7 +44,7 @@ def test_approving_without_broadcast_leaves_the_bytes_with_the_agent(cautious: A
 
 
 def test_rejecting_is_final(cautious: Agent, tenant: Tenant) -> None:
-    order = queued(cautious)
+    order = queue_order(cautious)
 
     rejected = tenant.ok("POST", f"/vault/{cautious.id}/reject/{order['txId']}", {"reason": "not now"})
 
@@ -62,7 +62,7 @@ def test_rejecting_is_final(cautious: Agent, tenant: Tenant) -> None:
 
 
 def test_an_order_is_decided_only_under_its_own_agent(cautious: Agent, tenant: Tenant) -> None:
-    order, other = queued(cautious), tenant.agent()
+    order, other = queue_order(cautious), tenant.agent()
 
     for way in ("approve", "reject"):
         answer = tenant.post(f"/vault/{other.id}/{way}/{order['txId']}", json={})
@@ -76,7 +76,7 @@ def test_a_transaction_that_was_never_queued_is_404(tenant: Tenant, agent: Agent
 
 
 def test_an_agent_decides_nothing(cautious: Agent) -> None:
-    order = queued(cautious)
+    order = queue_order(cautious)
 
     for path in (
         f"/vault/{cautious.id}/approve/{order['txId']}",

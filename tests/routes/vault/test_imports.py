@@ -20,8 +20,8 @@ from custody.chains.evm.address import address_of
 from ops import places
 from tests.fixtures.approvers import approver, quorum
 from tests.fixtures.callers import ADDRESS, Agent, Client, Tenant, new_tenant, rule
-from tests.fixtures.deployments import database_apart, deployed
-from tests.fixtures.envelopes import SPKI, b64, sealed, unb64
+from tests.fixtures.deployments import database_apart, deploy
+from tests.fixtures.envelopes import SPKI, b64, seal, unb64
 from tests.fixtures.people import Person, member
 from tests.fixtures.server import Service
 from tests.routes.orders import note
@@ -30,16 +30,16 @@ N = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 ON = dict.fromkeys(("SERVICE_ALLOW_PRIVATE_KEY_IMPORT", "SERVICE_ALLOW_VAULT_PRIVATE_KEY_IMPORT"), "true")
 
 
-def begun(client: Client, agent: Agent | str, chain: str = "evm") -> dict[str, Any]:
+def begin(client: Client, agent: Agent | str, chain: str = "evm") -> dict[str, Any]:
     name = agent if isinstance(agent, str) else agent.id
     return client.ok("POST", f"/vault/{name}/import/init", {"chain": chain})
 
 
-def submitted(client: Client, agent: Agent, body: dict[str, Any]) -> httpx.Response:
+def submit(client: Client, agent: Agent, body: dict[str, Any]) -> httpx.Response:
     return client.post(f"/vault/{agent.id}/import/submit", json=body)
 
 
-def said(answer: httpx.Response) -> tuple[int, str | None]:
+def status_and_code(answer: httpx.Response) -> tuple[int, str | None]:
     data = answer.json()["data"]
     return answer.status_code, data.get("code")
 
@@ -58,14 +58,14 @@ def solana_key() -> tuple[Keypair, str]:
 def test_an_imported_key_is_the_agents_from_then_on(as_owner: Person, agent: Agent) -> None:
     key, address = evm_key()
     before = agent.evm_address
-    session = begun(as_owner, agent)
+    session = begin(as_owner, agent)
     assert session["algorithm"] == "X25519-HKDF-SHA256-AES-256-GCM"
     assert unb64(session["publicKey"])[:12] == SPKI
     assert session["aad"] == {
         "importSessionId": session["importSessionId"], "tenantId": as_owner.tenant, "agentId": agent.id, "chain": "evm",
     }  # fmt: skip
 
-    answer = submitted(as_owner, agent, sealed(session, "0x" + key))
+    answer = submit(as_owner, agent, seal(session, "0x" + key))
 
     assert answer.json()["data"] == {"agentId": agent.id, "walletAddress": address, "chain": "evm"}
     assert "no-store" in answer.headers["cache-control"]
@@ -84,7 +84,7 @@ def test_a_solana_key_is_imported_as_wallets_write_it(form: str, as_owner: Perso
     raw = bytes(pair)[:32] if form == "seed" else bytes(pair)
     key = str(pair) if form == "base58" else json.dumps(list(raw), indent=1) + "\n"
 
-    answer = submitted(as_owner, agent, sealed(begun(as_owner, agent, "solana"), key))
+    answer = submit(as_owner, agent, seal(begin(as_owner, agent, "solana"), key))
 
     assert answer.json()["data"] == {"agentId": agent.id, "walletAddress": address, "chain": "solana"}
 
@@ -120,13 +120,13 @@ NO_KEYS: dict[str, tuple[str, Callable[[], str | bytes]]] = {
 @pytest.mark.parametrize("name", NO_KEYS)
 def test_a_plaintext_that_is_no_key_leaves_the_session_open(name: str, as_owner: Person, agent: Agent) -> None:
     chain, made = NO_KEYS[name]
-    session = begun(as_owner, agent, chain)
+    session = begin(as_owner, agent, chain)
 
-    answer = submitted(as_owner, agent, sealed(session, made()))
-    assert said(answer) == (400, "import_envelope")
+    answer = submit(as_owner, agent, seal(session, made()))
+    assert status_and_code(answer) == (400, "import_envelope")
     assert answer.json()["error"].startswith(f"The envelope opens, but what is in it is no private key of {chain}: ")
     good = evm_key()[0] if chain == "evm" else str(Keypair())
-    assert submitted(as_owner, agent, sealed(session, good)).status_code == 200
+    assert submit(as_owner, agent, seal(session, good)).status_code == 200
 
 
 @pytest.mark.parametrize("key", ["1".zfill(64), f"{N - 1:064x}", f"{N - 1:064X}", "0x" + "2".zfill(64)])
@@ -135,11 +135,11 @@ def test_every_number_below_the_order_is_a_key(key: str, as_owner: Person, tenan
     with new_tenant(service) as alone:
         owner = member(service, alone, "owner", mfa=True)
         agent = alone.agent()
-        assert submitted(owner, agent, sealed(begun(owner, agent), key)).status_code == 200
+        assert submit(owner, agent, seal(begin(owner, agent), key)).status_code == 200
         owner.close()
 
 
-def _flipped(text: str) -> str:
+def _flip(text: str) -> str:
     raw = bytearray(unb64(text))
     raw[-1] ^= 1
     return b64(bytes(raw))
@@ -165,7 +165,7 @@ ENVELOPES: dict[str, Callable[[dict[str, Any], dict[str, Any]], dict[str, Any]]]
         for count in (15, 17)
     },
     **{
-        f"{name} with one bit flipped": lambda body, session, name=name: {**body, name: _flipped(body[name])}
+        f"{name} with one bit flipped": lambda body, session, name=name: {**body, name: _flip(body[name])}
         for name in ("iv", "ciphertext", "tag", "ephemeralPublicKey")
     },
     **{
@@ -187,62 +187,62 @@ ENVELOPES: dict[str, Callable[[dict[str, Any], dict[str, Any]], dict[str, Any]]]
         "ephemeralPublicKey": b64(bytes.fromhex("302a300506032b6570032100") + b"\1" * 32),
     },
     "spare bits": lambda body, session: {**body, "tag": body["tag"][:-1] + "_"},
-    "info of another chain": lambda body, session: sealed(
+    "info of another chain": lambda body, session: seal(
         session, evm_key()[0], info=f"service:vault-import:v1:t:a:solana:{session['importSessionId']}"
     ),
-    "additional data of another session": lambda body, session: sealed(session, evm_key()[0], aad="x"),
+    "additional data of another session": lambda body, session: seal(session, evm_key()[0], aad="x"),
 }
 
 
 @pytest.mark.parametrize("name", ENVELOPES)
 def test_an_envelope_that_does_not_open_gets_one_answer(name: str, as_owner: Person, agent: Agent) -> None:
-    session = begun(as_owner, agent)
-    good = sealed(session, evm_key()[0])
+    session = begin(as_owner, agent)
+    good = seal(session, evm_key()[0])
 
-    answer = submitted(as_owner, agent, ENVELOPES[name](good, session))
+    answer = submit(as_owner, agent, ENVELOPES[name](good, session))
 
-    assert said(answer) == (400, "import_envelope")
+    assert status_and_code(answer) == (400, "import_envelope")
     assert answer.json()["error"].startswith("The envelope does not open; seal it again")
-    assert submitted(as_owner, agent, good).status_code == 200
+    assert submit(as_owner, agent, good).status_code == 200
 
 
 @pytest.mark.parametrize("field", ["ephemeralPublicKey", "iv", "ciphertext", "tag"])
 @pytest.mark.parametrize("end", ["=", "+", "/", "\n", " "])
 def test_base64url_has_one_spelling(field: str, end: str, as_owner: Person, agent: Agent) -> None:
-    body = sealed(begun(as_owner, agent), evm_key()[0])
+    body = seal(begin(as_owner, agent), evm_key()[0])
 
-    assert said(submitted(as_owner, agent, {**body, field: body[field] + end})) == (400, "bad_body")
+    assert status_and_code(submit(as_owner, agent, {**body, field: body[field] + end})) == (400, "bad_body")
 
 
 def test_a_key_in_the_open_is_refused_and_repeated_nowhere(as_owner: Person, agent: Agent, service: Service) -> None:
     key, _ = evm_key()
-    body = sealed(begun(as_owner, agent), key)
+    body = seal(begin(as_owner, agent), key)
 
-    answer = submitted(as_owner, agent, {**body, "privateKey": key})
+    answer = submit(as_owner, agent, {**body, "privateKey": key})
 
-    assert said(answer) == (400, "bad_body")
+    assert status_and_code(answer) == (400, "bad_body")
     assert key not in answer.text
-    assert submitted(as_owner, agent, body).status_code == 200
+    assert submit(as_owner, agent, body).status_code == 200
     assert all(key not in file.read_text(errors="replace") for file in service.home.rglob("*.log"))
 
 
 def test_a_session_serves_once(as_owner: Person, tenant: Tenant, agent: Agent) -> None:
-    session = begun(as_owner, agent)
+    session = begin(as_owner, agent)
     key, _ = evm_key()
-    assert submitted(as_owner, agent, sealed(session, key)).status_code == 200
+    assert submit(as_owner, agent, seal(session, key)).status_code == 200
 
-    again = submitted(as_owner, agent, sealed(session, key))
+    again = submit(as_owner, agent, seal(session, key))
 
-    assert said(again) == (400, "import_session_invalid")
+    assert status_and_code(again) == (400, "import_session_invalid")
     assert again.json()["error"] == "Encrypted import session is invalid or expired"
 
 
 def test_of_many_who_submit_at_once_one_succeeds(as_owner: Person, agent: Agent) -> None:
-    session = begun(as_owner, agent)
-    bodies = [sealed(session, evm_key()[0]) for _ in range(32)]
+    session = begin(as_owner, agent)
+    bodies = [seal(session, evm_key()[0]) for _ in range(32)]
 
     with ThreadPoolExecutor(32) as crowd:
-        answers = Counter(crowd.map(lambda body: submitted(as_owner, agent, body).status_code, bodies))
+        answers = Counter(crowd.map(lambda body: submit(as_owner, agent, body).status_code, bodies))
 
     assert answers[200] == 1
     assert set(answers) <= {200, 400, 429, 503}
@@ -250,52 +250,52 @@ def test_of_many_who_submit_at_once_one_succeeds(as_owner: Person, agent: Agent)
 
 def test_a_wrong_agent_leaves_the_session_and_five_end_it(as_owner: Person, tenant: Tenant, agent: Agent) -> None:
     other = tenant.agent()
-    first, second = begun(as_owner, agent), begun(as_owner, agent)
-    assert said(submitted(as_owner, other, sealed(first, evm_key()[0]))) == (400, "import_wrong_agent")
-    assert submitted(as_owner, agent, sealed(first, evm_key()[0])).status_code == 200
+    first, second = begin(as_owner, agent), begin(as_owner, agent)
+    assert status_and_code(submit(as_owner, other, seal(first, evm_key()[0]))) == (400, "import_wrong_agent")
+    assert submit(as_owner, agent, seal(first, evm_key()[0])).status_code == 200
 
     for _ in range(5):
-        assert said(submitted(as_owner, other, sealed(second, evm_key()[0])))[1] == "import_wrong_agent"
-    assert said(submitted(as_owner, agent, sealed(second, evm_key()[0]))) == (400, "import_session_invalid")
+        assert status_and_code(submit(as_owner, other, seal(second, evm_key()[0])))[1] == "import_wrong_agent"
+    assert status_and_code(submit(as_owner, agent, seal(second, evm_key()[0]))) == (400, "import_session_invalid")
 
 
 def test_a_session_ends_with_its_agent(as_owner: Person, tenant: Tenant) -> None:
     agent = tenant.agent()
-    session = begun(as_owner, agent)
+    session = begin(as_owner, agent)
     tenant.ok("DELETE", f"/agents/{agent.id}")
     twin = tenant.agent(agent_id=agent.id)
 
-    assert said(submitted(as_owner, twin, sealed(session, evm_key()[0]))) == (400, "import_session_invalid")
+    assert status_and_code(submit(as_owner, twin, seal(session, evm_key()[0]))) == (400, "import_session_invalid")
 
 
 async def test_a_session_ends_after_ten_minutes(as_owner: Person, agent: Agent, owner: asyncpg.Connection) -> None:
-    session = begun(as_owner, agent)
+    session = begin(as_owner, agent)
     await owner.execute(
         "UPDATE import_sessions SET expires_at = now() - interval '1 second' WHERE id = $1::uuid",
         session["importSessionId"],
     )
 
-    answer = await asyncio.to_thread(submitted, as_owner, agent, sealed(session, evm_key()[0]))
+    answer = await asyncio.to_thread(submit, as_owner, agent, seal(session, evm_key()[0]))
 
-    assert said(answer) == (400, "import_session_invalid")
+    assert status_and_code(answer) == (400, "import_session_invalid")
 
 
 def test_another_tenants_session_is_none(as_owner: Person, agent: Agent, service: Service) -> None:
-    session = begun(as_owner, agent)
+    session = begin(as_owner, agent)
     with new_tenant(service) as other:
         stranger = member(service, other, "owner", mfa=True)
         theirs = other.agent(agent_id=agent.id)
-        answer = submitted(stranger, theirs, sealed(session, evm_key()[0]))
+        answer = submit(stranger, theirs, seal(session, evm_key()[0]))
         stranger.close()
 
-    assert said(answer) == (400, "import_session_invalid")
+    assert status_and_code(answer) == (400, "import_session_invalid")
 
 
-def _signed(agent: Agent, tenant: Tenant) -> None:
+def _sign(agent: Agent, tenant: Tenant) -> None:
     assert agent.sign().status_code == 200
 
 
-def _typed(agent: Agent, tenant: Tenant) -> None:
+def _sign_typed_data(agent: Agent, tenant: Tenant) -> None:
     assert agent.post(f"/vault/{agent.id}/sign-typed-data", json=note()).status_code == 200
 
 
@@ -304,17 +304,17 @@ def _waits(agent: Agent, tenant: Tenant) -> None:
     assert agent.sign(value=1).status_code == 202
 
 
-@pytest.mark.parametrize("use", [_signed, _typed, _waits], ids=["signed", "typed data", "waits"])
+@pytest.mark.parametrize("use", [_sign, _sign_typed_data, _waits], ids=["signed", "typed data", "waits"])
 def test_a_wallet_that_was_used_is_not_replaced(
     use: Callable[[Agent, Tenant], None], as_owner: Person, tenant: Tenant
 ) -> None:
     agent = tenant.agent()
-    session = begun(as_owner, agent)
+    session = begin(as_owner, agent)
     use(agent, tenant)
 
-    assert said(submitted(as_owner, agent, sealed(session, evm_key()[0]))) == (409, "wallet_in_use")
+    assert status_and_code(submit(as_owner, agent, seal(session, evm_key()[0]))) == (409, "wallet_in_use")
     # The other family never signed.
-    assert submitted(as_owner, agent, sealed(begun(as_owner, agent, "solana"), str(Keypair()))).status_code == 200
+    assert submit(as_owner, agent, seal(begin(as_owner, agent, "solana"), str(Keypair()))).status_code == 200
 
 
 def test_a_wallet_that_only_simulated_or_was_refused_is_replaced(as_owner: Person, tenant: Tenant) -> None:
@@ -322,23 +322,23 @@ def test_a_wallet_that_only_simulated_or_was_refused_is_replaced(as_owner: Perso
     agent.ok("POST", f"/vault/{agent.id}/simulate", {"kind": "evm", "request": {"to": ADDRESS, "value": "1"}})
     assert agent.sign(value=2).status_code == 403
 
-    assert submitted(as_owner, agent, sealed(begun(as_owner, agent), evm_key()[0])).status_code == 200
+    assert submit(as_owner, agent, seal(begin(as_owner, agent), evm_key()[0])).status_code == 200
 
 
 def test_a_key_is_one_agents_of_a_tenant(as_owner: Person, tenant: Tenant, service: Service) -> None:
     key, _ = evm_key()
     first, second = tenant.agent(), tenant.agent()
-    assert submitted(as_owner, first, sealed(begun(as_owner, first), key)).status_code == 200
+    assert submit(as_owner, first, seal(begin(as_owner, first), key)).status_code == 200
 
-    assert said(submitted(as_owner, second, sealed(begun(as_owner, second), key))) == (409, "wallet_taken")
+    assert status_and_code(submit(as_owner, second, seal(begin(as_owner, second), key))) == (409, "wallet_taken")
     with new_tenant(service) as other:
         theirs, person = other.agent(), member(service, other, "owner", mfa=True)
-        assert submitted(person, theirs, sealed(begun(person, theirs), key)).status_code == 200
+        assert submit(person, theirs, seal(begin(person, theirs), key)).status_code == 200
         person.close()
 
 
 def test_the_attestation_tells_a_key_that_was_swapped(as_owner: Person, agent: Agent) -> None:
-    session = begun(as_owner, agent)
+    session = begin(as_owner, agent)
     keys = {key["kid"]: key for key in as_owner.get("/.well-known/jwks.json").json()["keys"]}
     public = Ed25519PublicKey.from_public_bytes(unb64(keys[session["attestation"]["kid"]]["x"]))
 
@@ -357,7 +357,10 @@ def test_an_approval_quorum_keeps_keys_as_they_are(as_owner: Person, tenant: Ten
     agent, voter = tenant.agent(), approver(service, tenant)
     as_owner.ok("PUT", f"/agents/{agent.id}/policies", [quorum(1, voter)])
 
-    assert said(as_owner.post(f"/vault/{agent.id}/import/init", json={"chain": "evm"})) == (403, "import_under_quorum")
+    assert status_and_code(as_owner.post(f"/vault/{agent.id}/import/init", json={"chain": "evm"})) == (
+        403,
+        "import_under_quorum",
+    )
     voter.person.close()
 
 
@@ -365,28 +368,28 @@ def test_open_sessions_of_a_tenant_are_bounded(service: Service) -> None:
     with new_tenant(service) as tenant:
         owner, agent = member(service, tenant, "owner", mfa=True), tenant.agent()
         for _ in range(64):
-            begun(owner, agent)
+            begin(owner, agent)
         beyond = owner.post(f"/vault/{agent.id}/import/init", json={"chain": "evm"})
         owner.close()
 
-    assert said(beyond) == (409, "too_many_imports")
+    assert status_and_code(beyond) == (409, "too_many_imports")
 
 
 def test_a_tenants_policy_forbids_imports_or_lets_its_key_begin_them(service: Service) -> None:
     with new_tenant(service) as tenant:
         agent = tenant.agent()
         path = f"/vault/{agent.id}/import/init"
-        assert said(tenant.post(path, json={"chain": "evm"})) == (403, "import_by_person")
+        assert status_and_code(tenant.post(path, json={"chain": "evm"})) == (403, "import_by_person")
         owner = member(service, tenant, "owner", mfa=True)
         mfa: dict[str, Any] = {"requireFor": {"keyImport": False}}
         owner.ok("PUT", f"/tenants/{tenant.id}/config", {"authAbuseConfig": {"mfa": mfa}})
-        session = begun(tenant, agent)
-        assert submitted(tenant, agent, sealed(session, evm_key()[0])).status_code == 200
+        session = begin(tenant, agent)
+        assert submit(tenant, agent, seal(session, evm_key()[0])).status_code == 200
 
         mfa["disableFor"] = {"keyImport": True}
         owner.ok("PUT", f"/tenants/{tenant.id}/config", {"authAbuseConfig": {"mfa": mfa}})
-        assert said(tenant.post(path, json={"chain": "evm"})) == (403, "import_disabled")
-        assert said(owner.post(path, json={"chain": "evm"})) == (403, "import_disabled")
+        assert status_and_code(tenant.post(path, json={"chain": "evm"})) == (403, "import_disabled")
+        assert status_and_code(owner.post(path, json={"chain": "evm"})) == (403, "import_disabled")
         owner.close()
 
 
@@ -399,27 +402,27 @@ def test_a_caller_who_may_not_import_is_told_so(
 
     assert agent.post(path, json={"chain": "evm"}).status_code == 403
     assert developer.post(path, json={"chain": "evm"}).status_code == 403
-    assert said(stale.post(path, json={"chain": "evm"}))[1] == "mfa_required"
+    assert status_and_code(stale.post(path, json={"chain": "evm"}))[1] == "mfa_required"
     for person in (developer, stale):
         person.close()
 
 
 @pytest.fixture(scope="module", params=[*ON, "both"])
-def closed(request: pytest.FixtureRequest, postgres_home: places.Home, worker_id: str) -> Iterator[Service]:
+def without_imports(request: pytest.FixtureRequest, postgres_home: places.Home, worker_id: str) -> Iterator[Service]:
     """A deployment in which one flag is off, or both are."""
     off = {name: "false" for name in ON if request.param in (name, "both")}
     name = f"{worker_id}_imports_{[*ON, 'both'].index(request.param)}"
-    with deployed(database_apart(postgres_home, name), **{**ON, **off}) as service:
+    with deploy(database_apart(postgres_home, name), **{**ON, **off}) as service:
         yield service
 
 
-def test_both_flags_of_the_deployment_must_be_on(closed: Service) -> None:
-    with new_tenant(closed) as tenant:
-        agent, owner = tenant.agent(), member(closed, tenant, "owner", mfa=True)
+def test_both_flags_of_the_deployment_must_be_on(without_imports: Service) -> None:
+    with new_tenant(without_imports) as tenant:
+        agent, owner = tenant.agent(), member(without_imports, tenant, "owner", mfa=True)
         answer = owner.post(f"/vault/{agent.id}/import/init", json={"chain": "evm"})
         owner.close()
 
-    assert said(answer) == (403, "import_disabled")
+    assert status_and_code(answer) == (403, "import_disabled")
 
 
 TAMPERED = {
@@ -439,9 +442,9 @@ async def test_a_session_that_a_database_writer_changed_opens_nothing(
     how: str, as_owner: Person, tenant: Tenant, owner: asyncpg.Connection
 ) -> None:
     agent, other = tenant.agent(), tenant.agent()
-    session, theirs = begun(as_owner, agent), begun(as_owner, other)
+    session, theirs = begin(as_owner, agent), begin(as_owner, other)
     if how == "used and set back":
-        assert submitted(as_owner, agent, sealed(session, evm_key()[0])).status_code == 200
+        assert submit(as_owner, agent, seal(session, evm_key()[0])).status_code == 200
     where = other if how == "another agent" else agent
 
     await owner.execute(
@@ -453,7 +456,7 @@ async def test_a_session_that_a_database_writer_changed_opens_nothing(
         )
     )
     key = evm_key()[0] if how != "another chain" else str(Keypair())
-    answer = await asyncio.to_thread(submitted, as_owner, where, sealed(session, key))
+    answer = await asyncio.to_thread(submit, as_owner, where, seal(session, key))
 
     assert answer.status_code == 400
-    assert said(answer)[1] == "import_session_invalid"
+    assert status_and_code(answer)[1] == "import_session_invalid"

@@ -1,4 +1,4 @@
-"""The programs of docs/imports.md and `custody import-key`, run as they stand, in Python and in Node."""
+"""The programs of docs/wallets.md and `custody import-key`, run as they stand, in Python and in Node."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from tests.fixtures.server import Service
 from tests.outside.processes import PROJECT
 from tests.routes.vault.test_imports import evm_key
 
-BLOCKS = re.findall(r"```(\w+)\n(.*?)```", (PROJECT / "docs/imports.md").read_text(), re.DOTALL)
+BLOCKS = re.findall(r"```(\w+)\n(.*?)```", (PROJECT / "docs/wallets.md").read_text(), re.DOTALL)
 PYTHON, SCRIPT = (program for _, program in BLOCKS)
 
 
@@ -59,7 +59,7 @@ def test_the_webcrypto_client_imports_a_key_in_node(service: Service, as_owner: 
     assert json.loads(said)["walletAddress"] == address
 
 
-def prompted(service: Service, agent: Agent, key: str, *words: str, **environment: str) -> tuple[int, str]:
+def run_prompt(service: Service, agent: Agent, key: str, *words: str, **environment: str) -> tuple[int, str]:
     """Run the command on a terminal of its own, and type a key."""
     terminal, ours = pty.openpty()
     started = subprocess.Popen(
@@ -82,7 +82,7 @@ def prompted(service: Service, agent: Agent, key: str, *words: str, **environmen
         # What Linux says when the other end is closed.
         pass
     os.close(terminal)
-    return started.wait(timeout=30), said.decode()
+    return started.wait(timeout=90), said.decode()
 
 
 def test_the_command_imports_a_key_that_it_does_not_show(
@@ -92,7 +92,7 @@ def test_the_command_imports_a_key_that_it_does_not_show(
     jwks = tmp_path / "jwks.json"
     jwks.write_bytes(as_owner.get("/.well-known/jwks.json").content)
 
-    status, said = prompted(service, agent, key, "--jwks", str(jwks), SERVICE_SESSION=as_owner.session["token"])
+    status, said = run_prompt(service, agent, key, "--jwks", str(jwks), SERVICE_SESSION=as_owner.session["token"])
 
     assert status == 0, said
     assert address in said
@@ -108,13 +108,13 @@ def test_the_command_seals_nothing_to_a_key_that_is_not_attested(
         key["x"] = "A" * 43
     jwks.write_text(json.dumps(keys))
 
-    status, said = prompted(service, agent, "", "--jwks", str(jwks), SERVICE_SESSION=as_owner.session["token"])
+    status, said = run_prompt(service, agent, "", "--jwks", str(jwks), SERVICE_SESSION=as_owner.session["token"])
 
     assert (status, "not attested" in said, "not shown" in said) == (2, True, False)
 
 
 def test_the_command_says_what_is_missing(service: Service, agent: Agent) -> None:
-    assert "SERVICE_SESSION" in prompted(service, agent, "")[1]
-    status, said = prompted(service, agent, "", SERVICE_SESSION="nonsense")
+    assert "SERVICE_SESSION" in run_prompt(service, agent, "")[1]
+    status, said = run_prompt(service, agent, "", SERVICE_SESSION="nonsense")
     assert status == 2
     assert "custody import-key: " in said

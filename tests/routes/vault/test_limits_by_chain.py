@@ -21,7 +21,7 @@ def statuses(agent: Agent, *orders: tuple[int, int]) -> list[int]:
     return [agent.sign(value=value, chainId=chain).status_code for value, chain in orders]
 
 
-def spent(budgets: list[dict[str, Any]], name: str) -> dict[str, str]:
+def by_asset(budgets: list[dict[str, Any]], name: str) -> dict[str, str]:
     return {one["asset"]: one[name] for one in budgets}
 
 
@@ -39,10 +39,10 @@ def test_dashboard_simulation_and_receipt_show_both_limits(agent: Agent) -> None
     tx = agent.ok("POST", f"/vault/{agent.id}/sign", request)["txId"]
     receipt = agent.ok("GET", f"/vault/{agent.id}/transactions/{tx}/receipt")["receipt"]
 
-    assert spent(page["budgets"], "spent") == {POL: "30", "evm:native": "530"}
-    assert spent(simulated["budgets"], "spent") == {POL: "30", "evm:native": "530"}
-    assert spent(receipt["budgets"], "before") == {POL: "30", "evm:native": "530"}
-    assert spent(receipt["budgets"], "after") == {POL: "50", "evm:native": "550"}
+    assert by_asset(page["budgets"], "spent") == {POL: "30", "evm:native": "530"}
+    assert by_asset(simulated["budgets"], "spent") == {POL: "30", "evm:native": "530"}
+    assert by_asset(receipt["budgets"], "before") == {POL: "30", "evm:native": "530"}
+    assert by_asset(receipt["budgets"], "after") == {POL: "50", "evm:native": "550"}
 
 
 def test_an_order_that_takes_over_a_slot_counts_once_in_both(agent: Agent) -> None:
@@ -50,7 +50,7 @@ def test_an_order_that_takes_over_a_slot_counts_once_in_both(agent: Agent) -> No
     again = agent.sign(value=95, chainId=137, nonce=0)
 
     assert (first.status_code, again.status_code) == (200, 200)
-    assert spent(agent.ok("GET", f"/dashboard/{agent.id}")["budgets"], "spent") == {POL: "95", "evm:native": "95"}
+    assert by_asset(agent.ok("GET", f"/dashboard/{agent.id}")["budgets"], "spent") == {POL: "95", "evm:native": "95"}
     assert statuses(agent, (6, 137), (5, 137)) == [403, 200]
 
 

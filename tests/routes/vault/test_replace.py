@@ -10,7 +10,7 @@ import pytest
 
 from tests.fixtures.callers import ADDRESS, Agent, Tenant, rule
 from tests.fixtures.server import Service
-from tests.fixtures.signer_socket import greeted
+from tests.fixtures.signer_socket import greet
 from tests.outside.evm_node import EvmNode
 from tests.routes.orders import mail, solana_payment
 
@@ -28,7 +28,7 @@ def payer(tenant: Tenant, evm_node: EvmNode) -> Agent:
 
 
 @pytest.fixture
-def held(evm_node: EvmNode) -> Iterator[EvmNode]:
+def holding_node(evm_node: EvmNode) -> Iterator[EvmNode]:
     """Nothing is mined, as when fees are too low; what waits is mined afterwards."""
     with evm_node.holding():
         yield evm_node
@@ -36,7 +36,7 @@ def held(evm_node: EvmNode) -> Iterator[EvmNode]:
 
 
 @pytest.fixture
-def stuck(payer: Agent, held: EvmNode) -> dict[str, Any]:
+def stuck_payment(payer: Agent, holding_node: EvmNode) -> dict[str, Any]:
     """A payment of 6 that waits."""
     return record(payer, payer.sign(value=6, broadcast=True, referenceId="bill-7").json()["data"]["txId"])
 
@@ -55,7 +55,7 @@ def record(agent: Agent, tx_id: str) -> dict[str, Any]:
     return found
 
 
-def spent(agent: Agent) -> str:
+def spend_of(agent: Agent) -> str:
     return agent.ok("GET", f"/dashboard/{agent.id}")["budgets"][0]["spent"]
 
 
@@ -65,110 +65,112 @@ def fees_of(node: EvmNode, tx: dict[str, Any]) -> tuple[int, int]:
 
 
 def test_the_same_payment_with_higher_fees_takes_the_place_of_the_first(
-    payer: Agent, stuck: dict[str, Any], held: EvmNode
+    payer: Agent, stuck_payment: dict[str, Any], holding_node: EvmNode
 ) -> None:
-    before = fees_of(held, stuck)
+    before = fees_of(holding_node, stuck_payment)
 
-    answer = replace(payer, stuck["id"])
+    answer = replace(payer, stuck_payment["id"])
 
     better = record(payer, answer.json()["data"]["txId"])
     assert answer.json()["data"] == {"txId": better["id"], "txHash": better["txHash"]}
     same = ("toAddress", "value", "data", "nonce", "chainId", "referenceId", "broadcast", "status")
-    assert {name: better[name] for name in same} == {name: stuck[name] for name in same}
-    assert (better["replacesTxId"], stuck["replacesTxId"]) == (stuck["id"], None)
-    after = fees_of(held, better)
+    assert {name: better[name] for name in same} == {name: stuck_payment[name] for name in same}
+    assert (better["replacesTxId"], stuck_payment["replacesTxId"]) == (stuck_payment["id"], None)
+    after = fees_of(holding_node, better)
     assert [new * 8 >= old * 9 for old, new in zip(before, after, strict=True)] == [True, True]
-    assert held.waits(better["txHash"])
-    assert not held.waits(stuck["txHash"])
+    assert holding_node.waits(better["txHash"])
+    assert not holding_node.waits(stuck_payment["txHash"])
 
 
 def test_a_nonce_counts_once_in_spend_and_each_try_once_in_the_rate(
-    tenant: Tenant, payer: Agent, stuck: dict[str, Any]
+    tenant: Tenant, payer: Agent, stuck_payment: dict[str, Any]
 ) -> None:
-    assert spent(payer) == "6"
+    assert spend_of(payer) == "6"
 
-    better = replace(payer, stuck["id"]).json()["data"]["txId"]
-    assert spent(payer) == "6"
+    better = replace(payer, stuck_payment["id"]).json()["data"]["txId"]
+    assert spend_of(payer) == "6"
 
     tenant.ok("PUT", f"/agents/{payer.id}/policies", [LIMIT, rule("rate-limit", maxTxPerHour=3)])
     again = replace(payer, better)
     assert again.status_code == 200
     assert replace(payer, again.json()["data"]["txId"]).status_code == 429
-    assert spent(payer) == "6"
+    assert spend_of(payer) == "6"
 
 
-def test_a_callers_own_fees_are_paid(payer: Agent, stuck: dict[str, Any], held: EvmNode) -> None:
-    answer = replace(payer, stuck["id"], maxFeePerGas=str(77 * GWEI), maxPriorityFeePerGas=str(5 * GWEI))
+def test_a_callers_own_fees_are_paid(payer: Agent, stuck_payment: dict[str, Any], holding_node: EvmNode) -> None:
+    answer = replace(payer, stuck_payment["id"], maxFeePerGas=str(77 * GWEI), maxPriorityFeePerGas=str(5 * GWEI))
 
-    assert fees_of(held, answer.json()["data"]) == (77 * GWEI, 5 * GWEI)
+    assert fees_of(holding_node, answer.json()["data"]) == (77 * GWEI, 5 * GWEI)
 
 
 @pytest.mark.parametrize("name", ["maxFeePerGas", "maxPriorityFeePerGas"])
-def test_less_than_a_tenth_more_is_400(payer: Agent, stuck: dict[str, Any], held: EvmNode, name: str) -> None:
-    before = dict(zip(("maxFeePerGas", "maxPriorityFeePerGas"), fees_of(held, stuck), strict=True))
+def test_less_than_a_tenth_more_is_400(
+    payer: Agent, stuck_payment: dict[str, Any], holding_node: EvmNode, name: str
+) -> None:
+    before = dict(zip(("maxFeePerGas", "maxPriorityFeePerGas"), fees_of(holding_node, stuck_payment), strict=True))
 
     least = -(-before[name] * 11 // 10)
-    assert refusal(replace(payer, stuck["id"], **{name: str(least - 1)})) == (400, "fee_too_low")
+    assert refusal(replace(payer, stuck_payment["id"], **{name: str(least - 1)})) == (400, "fee_too_low")
     assert len(payer.ok("GET", f"/vault/{payer.id}/history")) == 1
-    assert replace(payer, stuck["id"], **{name: str(least)}).status_code == 200
+    assert replace(payer, stuck_payment["id"], **{name: str(least)}).status_code == 200
 
 
 @pytest.mark.parametrize("name", ["maxFeePerGas", "maxPriorityFeePerGas"])
-def test_a_fee_above_the_cap_is_400(payer: Agent, stuck: dict[str, Any], name: str) -> None:
-    assert refusal(replace(payer, stuck["id"], **{name: str(501 * GWEI)})) == (400, "fee_above_cap")
-    assert refusal(replace(payer, stuck["id"], **{name: "9" * 78})) == (400, "fee_above_cap")
+def test_a_fee_above_the_cap_is_400(payer: Agent, stuck_payment: dict[str, Any], name: str) -> None:
+    assert refusal(replace(payer, stuck_payment["id"], **{name: str(501 * GWEI)})) == (400, "fee_above_cap")
+    assert refusal(replace(payer, stuck_payment["id"], **{name: "9" * 78})) == (400, "fee_above_cap")
 
 
-def test_a_fee_bump_above_the_cap_is_400(payer: Agent, held: EvmNode) -> None:
+def test_a_fee_bump_above_the_cap_is_400(payer: Agent, holding_node: EvmNode) -> None:
     top = payer.sign(broadcast=True, maxFeePerGas=str(480 * GWEI)).json()["data"]["txId"]
 
     assert refusal(replace(payer, top)) == (400, "fee_above_cap")
 
 
-def test_only_the_newest_for_a_nonce_is_replaced(payer: Agent, stuck: dict[str, Any]) -> None:
-    better = replace(payer, stuck["id"]).json()["data"]["txId"]
+def test_only_the_newest_for_a_nonce_is_replaced(payer: Agent, stuck_payment: dict[str, Any]) -> None:
+    better = replace(payer, stuck_payment["id"]).json()["data"]["txId"]
 
-    answer = replace(payer, stuck["id"])
+    answer = replace(payer, stuck_payment["id"])
 
     assert refusal(answer) == (409, "already_replaced")
     assert better in answer.json()["error"]
     assert replace(payer, better).status_code == 200
 
 
-def test_of_many_at_once_one_replaces(payer: Agent, stuck: dict[str, Any]) -> None:
+def test_of_many_at_once_one_replaces(payer: Agent, stuck_payment: dict[str, Any]) -> None:
     with concurrent.futures.ThreadPoolExecutor(8) as crowd:
-        answers = list(crowd.map(lambda _: replace(payer, stuck["id"]), range(8)))
+        answers = list(crowd.map(lambda _: replace(payer, stuck_payment["id"]), range(8)))
 
     assert sorted(answer.status_code for answer in answers) == [200] + [409] * 7
     signed = payer.ok("GET", f"/vault/{payer.id}/history")
-    assert [(one["nonce"], one["replacesTxId"]) for one in signed] == [(0, stuck["id"]), (0, None)]
+    assert [(one["nonce"], one["replacesTxId"]) for one in signed] == [(0, stuck_payment["id"]), (0, None)]
 
 
-def test_the_same_key_again_gives_the_same_answer(payer: Agent, stuck: dict[str, Any]) -> None:
-    first = replace(payer, stuck["id"], key="replace-it")
-    second = replace(payer, stuck["id"], key="replace-it")
+def test_the_same_key_again_gives_the_same_answer(payer: Agent, stuck_payment: dict[str, Any]) -> None:
+    first = replace(payer, stuck_payment["id"], key="replace-it")
+    second = replace(payer, stuck_payment["id"], key="replace-it")
 
     assert (second.status_code, second.json()) == (200, first.json())
     assert second.headers["Idempotency-Replayed"] == "true"
     assert len(payer.ok("GET", f"/vault/{payer.id}/history")) == 2
-    assert refusal(replace(payer, stuck["id"], key="replace-it", maxFeePerGas=str(99 * GWEI))) == (
+    assert refusal(replace(payer, stuck_payment["id"], key="replace-it", maxFeePerGas=str(99 * GWEI))) == (
         409,
         "idempotency_mismatch",
     )
 
 
 def test_a_revoked_token_gets_no_earlier_answer(
-    service: Service, tenant: Tenant, payer: Agent, stuck: dict[str, Any]
+    service: Service, tenant: Tenant, payer: Agent, stuck_payment: dict[str, Any]
 ) -> None:
     token = payer.headers["Authorization"].split()[1]
-    better = replace(payer, stuck["id"], key="replace-it").json()["data"]["txId"]
-    body = {"agent": payer.id, "tx_id": better, "replaces": stuck["id"]}
-    with greeted(service) as wire:
+    better = replace(payer, stuck_payment["id"], key="replace-it").json()["data"]["txId"]
+    body = {"agent": payer.id, "tx_id": better, "replaces": stuck_payment["id"]}
+    with greet(service) as wire:
         known = wire.ask("ReplaceEvm", body, {"kind": "agent", "value": token})
         tenant.ok("DELETE", f"/agents/{payer.id}/tokens")
         late = wire.ask("ReplaceEvm", body, {"kind": "agent", "value": token})
 
-    again = replace(payer, stuck["id"], key="replace-it")
+    again = replace(payer, stuck_payment["id"], key="replace-it")
 
     assert (known["type"], known["tx_id"]) == ("Signed", better)
     assert late["code"] == "token_revoked"
@@ -184,27 +186,27 @@ def test_an_order_never_broadcast_is_replaced_without_broadcast(payer: Agent) ->
     assert answer.status_code == 200
     assert better["signedTransaction"] != kept["signedTransaction"]
     assert record(payer, better["txId"])["status"] == "signed"
-    assert spent(payer) == "6"
+    assert spend_of(payer) == "6"
     assert payer.sign(nonce=0).status_code == 200, "its nonce is as open as before"
 
 
-def test_todays_rules_judge_it(tenant: Tenant, payer: Agent, stuck: dict[str, Any]) -> None:
+def test_todays_rules_judge_it(tenant: Tenant, payer: Agent, stuck_payment: dict[str, Any]) -> None:
     tenant.ok("PUT", f"/agents/{payer.id}/policies", [rule("spending-limit", maxPerTransaction="5")])
 
-    answer = replace(payer, stuck["id"])
+    answer = replace(payer, stuck_payment["id"])
 
     assert answer.status_code == 403
     refused = record(payer, answer.json()["data"]["txId"])
     assert (refused["status"], refused["nonce"], refused["replacesTxId"]) == ("rejected", None, None)
     tenant.ok("PUT", f"/agents/{payer.id}/policies", [LIMIT])
-    assert replace(payer, stuck["id"]).status_code == 200
+    assert replace(payer, stuck_payment["id"]).status_code == 200
 
 
 def test_above_the_threshold_it_waits_for_a_person_and_is_a_replacement_still(
-    tenant: Tenant, payer: Agent, stuck: dict[str, Any], held: EvmNode
+    tenant: Tenant, payer: Agent, stuck_payment: dict[str, Any], holding_node: EvmNode
 ) -> None:
     tenant.ok("PUT", f"/agents/{payer.id}/policies", [LIMIT, rule("auto-approve-threshold", threshold="5")])
-    queued = [replace(payer, stuck["id"]) for _ in range(2)]
+    queued = [replace(payer, stuck_payment["id"]) for _ in range(2)]
     assert [answer.status_code for answer in queued] == [202, 202]
     first, second = (answer.json()["data"] for answer in queued)
     digest = next(one["digest"] for one in tenant.ok("GET", "/approvals") if one["id"] == first["approvalId"])
@@ -212,10 +214,10 @@ def test_above_the_threshold_it_waits_for_a_person_and_is_a_replacement_still(
     done = tenant.ok("POST", f"/approvals/{first['approvalId']}/approve", {"digest": digest})
 
     better = record(payer, first["txId"])
-    assert (better["status"], better["nonce"], better["replacesTxId"]) == ("broadcast", 0, stuck["id"])
-    assert held.waits(done["txHash"])
-    assert fees_of(held, better)[0] > 0
-    assert spent(payer) == "6"
+    assert (better["status"], better["nonce"], better["replacesTxId"]) == ("broadcast", 0, stuck_payment["id"])
+    assert holding_node.waits(done["txHash"])
+    assert fees_of(holding_node, better)[0] > 0
+    assert spend_of(payer) == "6"
     late = tenant.post(f"/approvals/{second['approvalId']}/approve", json={})
     assert refusal(late) == (409, "already_replaced")
 
@@ -234,49 +236,51 @@ def test_a_transaction_that_cannot_be_replaced_is_409(tenant: Tenant, payer: Age
 
 @pytest.mark.parametrize("status", ["confirmed", "failed"])
 async def test_a_final_transaction_is_409(
-    payer: Agent, stuck: dict[str, Any], owner: asyncpg.Connection, status: str
+    payer: Agent, stuck_payment: dict[str, Any], owner: asyncpg.Connection, status: str
 ) -> None:
-    await owner.execute("UPDATE transactions SET status = $2, look_at = NULL WHERE id = $1", stuck["id"], status)
+    await owner.execute(
+        "UPDATE transactions SET status = $2, look_at = NULL WHERE id = $1", stuck_payment["id"], status
+    )
 
-    assert refusal(replace(payer, stuck["id"])) == (409, "transaction_final")
+    assert refusal(replace(payer, stuck_payment["id"])) == (409, "transaction_final")
 
 
 async def test_a_nonce_that_was_seen_on_chain_is_409(
-    payer: Agent, stuck: dict[str, Any], owner: asyncpg.Connection
+    payer: Agent, stuck_payment: dict[str, Any], owner: asyncpg.Connection
 ) -> None:
-    await owner.execute("UPDATE nonces SET state = 'seen' WHERE tx_id = $1", stuck["id"])
+    await owner.execute("UPDATE nonces SET state = 'seen' WHERE tx_id = $1", stuck_payment["id"])
 
-    assert refusal(replace(payer, stuck["id"])) == (409, "transaction_final")
+    assert refusal(replace(payer, stuck_payment["id"])) == (409, "transaction_final")
 
 
 def test_another_caller_cannot_replace_a_transaction(
-    tenant: Tenant, other_tenant: Tenant, payer: Agent, stuck: dict[str, Any]
+    tenant: Tenant, other_tenant: Tenant, payer: Agent, stuck_payment: dict[str, Any]
 ) -> None:
     neighbour, stranger = tenant.agent(), other_tenant.agent()
 
     assert replace(payer, ABSENT).status_code == 404
-    assert replace(neighbour, stuck["id"]).status_code == 404
-    assert replace(stranger, stuck["id"]).status_code == 404
-    path = f"/vault/{payer.id}/transactions/{stuck['id']}/replace"
+    assert replace(neighbour, stuck_payment["id"]).status_code == 404
+    assert replace(stranger, stuck_payment["id"]).status_code == 404
+    path = f"/vault/{payer.id}/transactions/{stuck_payment['id']}/replace"
     assert neighbour.post(path, json={}).status_code == 403
     assert stranger.post(path, json={}).status_code in (403, 404)
     assert tenant.post(path, json={}).status_code == 403
 
 
-def test_a_frozen_agent_replaces_nothing(tenant: Tenant, payer: Agent, stuck: dict[str, Any]) -> None:
+def test_a_frozen_agent_replaces_nothing(tenant: Tenant, payer: Agent, stuck_payment: dict[str, Any]) -> None:
     tenant.ok("POST", f"/agents/{payer.id}/freeze", {"reason": "tried"})
 
-    assert replace(payer, stuck["id"]).status_code == 423
+    assert replace(payer, stuck_payment["id"]).status_code == 423
 
 
 async def test_bytes_that_somebody_swapped_are_not_replaced(
-    tenant: Tenant, payer: Agent, stuck: dict[str, Any], owner: asyncpg.Connection
+    tenant: Tenant, payer: Agent, stuck_payment: dict[str, Any], owner: asyncpg.Connection
 ) -> None:
     other = tenant.agent()
     theirs = bytes.fromhex(other.sign(ADDRESS, 99).json()["data"]["signedTransaction"][2:])
-    await owner.execute("UPDATE transactions SET signed_bytes = $2 WHERE id = $1", stuck["id"], theirs)
+    await owner.execute("UPDATE transactions SET signed_bytes = $2 WHERE id = $1", stuck_payment["id"], theirs)
 
-    assert refusal(replace(payer, stuck["id"])) == (503, "sealed_value_tampered")
+    assert refusal(replace(payer, stuck_payment["id"])) == (503, "sealed_value_tampered")
 
 
 @pytest.mark.parametrize(

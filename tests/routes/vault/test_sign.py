@@ -22,7 +22,7 @@ def order(agent: Agent, **changed: Any) -> httpx.Response:
     return agent.post(f"/vault/{agent.id}/sign", json={name: one for name, one in given.items() if one is not ...})
 
 
-def signed(answer: httpx.Response) -> dict[str, Any]:
+def fields_signed(answer: httpx.Response) -> dict[str, Any]:
     """The fields of the transaction that was signed."""
     assert answer.status_code == 200, answer.text
     raw = HexBytes(answer.json()["data"]["signedTransaction"])
@@ -32,7 +32,7 @@ def signed(answer: httpx.Response) -> dict[str, Any]:
 def test_the_signed_transaction_equals_the_order(agent: Agent, evm_node: EvmNode) -> None:
     answer = order(agent, to=CHECKSUMMED, value="12345678901234567890", data="0xdeadbeef")
 
-    found = signed(answer)
+    found = fields_signed(answer)
     assert set(answer.json()["data"]) == {"txId", "txHash", "signedTransaction"}
     assert found["from"] == agent.evm_address
     assert (found["value"], bytes(found["data"]).hex(), bytes(found["to"]).hex()) == (
@@ -86,7 +86,7 @@ def test_a_value_in_any_other_form_is_400(agent: Agent, value: Any) -> None:
 
 @pytest.mark.parametrize("value", ["0", str(2**256 - 1)])
 def test_the_smallest_and_the_largest_value_are_signed(agent: Agent, value: str) -> None:
-    assert signed(order(agent, value=value))["value"] == int(value)
+    assert fields_signed(order(agent, value=value))["value"] == int(value)
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_a_destination_that_is_no_address_is_400(agent: Agent, to: Any) -> None:
 def test_nothing_is_created_by_leaving_the_destination_out_or_zero(agent: Agent) -> None:
     """Without `to` a transaction would create a contract; the zero address only burns, and says so."""
     assert order(agent, to=..., data="0x6000").status_code == 400
-    assert bytes(signed(order(agent, to="0x" + "00" * 20, data="0x6000"))["to"]) == bytes(20)
+    assert bytes(fields_signed(order(agent, to="0x" + "00" * 20, data="0x6000"))["to"]) == bytes(20)
 
 
 @pytest.mark.parametrize("to", [CHECKSUMMED, CHECKSUMMED.lower(), "0x" + CHECKSUMMED[2:].upper()])
@@ -140,7 +140,7 @@ def test_data_that_is_no_whole_hex_is_400(agent: Agent, data: Any) -> None:
     ("data", "expected"), [("0x", ""), ("", ""), (None, ""), ("DEADBEEF", "deadbeef"), ("0xDeadBeef", "deadbeef")]
 )
 def test_data_may_come_with_or_without_its_prefix(agent: Agent, data: Any, expected: str) -> None:
-    assert bytes(signed(order(agent, data=data))["data"]).hex() == expected
+    assert bytes(fields_signed(order(agent, data=data))["data"]).hex() == expected
 
 
 @pytest.mark.parametrize("chain", [999, 101, 102, 0, -1, "1", "31337", 1.5, True])
@@ -149,7 +149,7 @@ def test_a_chain_that_is_not_a_known_evm_chain_is_400(agent: Agent, chain: Any) 
 
 
 def test_a_chain_may_be_named(agent: Agent) -> None:
-    assert signed(order(agent, chainId=8453))["chainId"] == 8453
+    assert fields_signed(order(agent, chainId=8453))["chainId"] == 8453
 
 
 @pytest.mark.parametrize("broadcast", ["false", 0, None, "no"])
@@ -194,11 +194,11 @@ def test_a_tip_above_the_fee_is_400_without_a_transaction(agent: Agent) -> None:
 
     assert (answer.status_code, answer.json()["data"]["code"]) == (400, "bad_transaction"), answer.text
     assert agent.ok("GET", f"/vault/{agent.id}/history") == []
-    assert signed(order(agent, maxFeePerGas="2", maxPriorityFeePerGas="2"))["maxPriorityFeePerGas"] == 2
+    assert fields_signed(order(agent, maxFeePerGas="2", maxPriorityFeePerGas="2"))["maxPriorityFeePerGas"] == 2
 
 
 def test_fees_that_are_chosen_are_ones_that_the_nodes_of_the_chain_take(agent: Agent) -> None:
-    found = signed(order(agent, chainId=137))
+    found = fields_signed(order(agent, chainId=137))
 
     assert found["maxFeePerGas"] >= found["maxPriorityFeePerGas"] >= 25 * 10**9
 
@@ -224,7 +224,7 @@ def test_a_malformed_extra_is_400(agent: Agent, fees: dict[str, Any]) -> None:
 
 
 def test_a_callers_own_fees_are_signed(agent: Agent) -> None:
-    found = signed(order(agent, gasLimit="50000", maxFeePerGas="3000000000", maxPriorityFeePerGas="2000000000"))
+    found = fields_signed(order(agent, gasLimit="50000", maxFeePerGas="3000000000", maxPriorityFeePerGas="2000000000"))
 
     assert (found["gas"], found["maxFeePerGas"], found["maxPriorityFeePerGas"]) == (50_000, 3 * 10**9, 2 * 10**9)
 
@@ -255,7 +255,7 @@ def test_a_queued_order_says_so(tenant: Tenant) -> None:
     body = above.json()
     assert (above.status_code, body["ok"], body["data"]["status"]) == (202, False, "pending_approval")
     assert body["error"]
-    assert set(body["data"]) == {"txId", "approvalId", "results", "status", "code"}
+    assert set(body["data"]) == {"txId", "approvalId", "results", "status", "code", "releaseAt"}
     assert body["data"]["code"] == "approval_required"
 
 

@@ -10,8 +10,8 @@ from embit.transaction import Transaction
 from tests.fixtures.bitcoin import SOMEBODY, address_of, hint, script_of, text
 from tests.fixtures.callers import Agent, Tenant, rule
 from tests.fixtures.people import Person
-from tests.routes.vault.bitcoin import LISTED, SCOPE, address, asked, payment, signed
-from tests.routes.vault.transfers import authorised
+from tests.routes.vault.bitcoin import LISTED, SCOPE, address, payment, psbt_body, sign_psbt
+from tests.routes.vault.transfers import with_signer
 
 TYPES = ("p2wpkh", "p2tr", "p2sh-p2wpkh", "p2pkh")
 
@@ -19,7 +19,7 @@ TYPES = ("p2wpkh", "p2tr", "p2sh-p2wpkh", "p2pkh")
 @pytest.fixture
 def payer(as_owner: Person, tenant: Tenant) -> Agent:
     """An agent that may sign on regtest, with a signer that authorises it."""
-    return authorised(as_owner, tenant.agent(LISTED), "sign_transaction")
+    return with_signer(as_owner, tenant.agent(LISTED), "sign_transaction")
 
 
 @pytest.mark.parametrize("kind", TYPES)
@@ -27,7 +27,7 @@ def test_a_psbt_is_signed_and_finished(kind: str, payer: Agent) -> None:
     scope = f"bitcoin:regtest:{kind}:0:0:7"
     shown = address(payer, scope)
 
-    answer = signed(payer, payment(payer, 50_000, scope=scope, inputs=2), scope, finalize=True)
+    answer = sign_psbt(payer, payment(payer, 50_000, scope=scope, inputs=2), scope, finalize=True)
 
     assert answer.status_code == 200, answer.text
     data = answer.json()["data"]
@@ -53,42 +53,42 @@ def test_an_address_is_the_same_each_time(payer: Agent, tenant: Tenant) -> None:
 
 
 def test_the_limit_counts_payment_and_fee(as_owner: Person, tenant: Tenant) -> None:
-    payer = authorised(
+    payer = with_signer(
         as_owner, tenant.agent(LISTED, rule("spending-limit", asset="bitcoin", maxPerDay="100000")), "sign_transaction"
     )
 
-    answers = [signed(payer, payment(payer, amount)) for amount in (60_000, 38_001, 38_000, 1_000)]
+    answers = [sign_psbt(payer, payment(payer, amount)) for amount in (60_000, 38_001, 38_000, 1_000)]
 
     assert [answer.status_code for answer in answers] == [200, 403, 200, 403]
 
 
 def test_change_counts_nothing_and_a_payment_to_another_own_script_does(as_owner: Person, tenant: Tenant) -> None:
-    payer = authorised(
+    payer = with_signer(
         as_owner, tenant.agent(LISTED, rule("spending-limit", asset="bitcoin", maxPerTx="20000")), "sign_transaction"
     )
     change = address(payer, "bitcoin:regtest:p2wpkh:0:1:3")
     psbt = payment(payer, 10_000, brings=61_000)
     psbt.outputs[1].script_pubkey = script_of(change["address"])
 
-    without = signed(payer, text(psbt))
+    without = sign_psbt(payer, text(psbt))
     hint(psbt, 1, change)
-    hinted = signed(payer, text(psbt))
+    hinted = sign_psbt(payer, text(psbt))
 
     assert (without.status_code, hinted.status_code) == (403, 200)
 
 
 def test_the_same_transaction_counts_once_and_a_conflicting_one_in_full(as_owner: Person, tenant: Tenant) -> None:
-    payer = authorised(
+    payer = with_signer(
         as_owner, tenant.agent(LISTED, rule("spending-limit", asset="bitcoin", maxPerDay="62000")), "sign_transaction"
     )
     psbt = payment(payer, 30_000, brings=100_000)
-    first = signed(payer, psbt)
-    again = signed(payer, psbt)
+    first = sign_psbt(payer, psbt)
+    again = sign_psbt(payer, psbt)
     other = payment(payer, 30_000, brings=100_000)
     other.inputs[0] = psbt.inputs[0]
     other.outputs[0].script_pubkey = script_of(address(tenant.agent())["address"])
-    conflicting = signed(payer, other)
-    beyond = signed(payer, payment(payer, 1_000))
+    conflicting = sign_psbt(payer, other)
+    beyond = sign_psbt(payer, payment(payer, 1_000))
 
     assert [one.status_code for one in (first, again, conflicting, beyond)] == [200, 200, 200, 403]
     kept = payer.ok("GET", f"/vault/{payer.id}/transactions/{conflicting.json()['data']['transactionId']}")
@@ -103,9 +103,9 @@ def test_the_same_transaction_counts_once_and_a_conflicting_one_in_full(as_owner
 def test_without_a_rule_that_lists_the_network_nothing_is_signed(
     rules: tuple[dict[str, object], ...], as_owner: Person, tenant: Tenant
 ) -> None:
-    payer = authorised(as_owner, tenant.agent(*rules), "sign_transaction")
+    payer = with_signer(as_owner, tenant.agent(*rules), "sign_transaction")
 
-    answer = signed(payer, payment(payer, 10_000))
+    answer = sign_psbt(payer, payment(payer, 10_000))
 
     assert answer.status_code == 403
     assert [one["type"] for one in answer.json()["data"]["results"] if not one["passed"]] == ["allowed-chains"]
@@ -114,18 +114,18 @@ def test_without_a_rule_that_lists_the_network_nothing_is_signed(
 def test_an_agents_token_alone_signs_nothing(tenant: Tenant) -> None:
     agent = tenant.agent(LISTED)
 
-    answer = agent.post(f"/vault/{agent.id}/sign-bitcoin-psbt", json=asked(payment(agent, 10_000)))
+    answer = agent.post(f"/vault/{agent.id}/sign-bitcoin-psbt", json=psbt_body(payment(agent, 10_000)))
 
     assert (answer.status_code, answer.json()["data"]["code"]) == (403, "signer_required")
 
 
 def test_a_psbt_above_the_threshold_waits_and_is_fetched_once_approved(as_owner: Person, tenant: Tenant) -> None:
-    payer = authorised(
+    payer = with_signer(
         as_owner,
         tenant.agent(LISTED, rule("auto-approve-threshold", asset="bitcoin", threshold="20000")),
         "sign_transaction",
     )
-    waiting = signed(payer, payment(payer, 30_000), finalize=True)
+    waiting = sign_psbt(payer, payment(payer, 30_000), finalize=True)
     assert waiting.status_code == 202, waiting.text
     tx = waiting.json()["data"]["txId"]
 
@@ -139,12 +139,12 @@ def test_a_psbt_above_the_threshold_waits_and_is_fetched_once_approved(as_owner:
 
 def test_others_pay_beside_us_so_a_person_decides(as_owner: Person, tenant: Tenant) -> None:
     limited = rule("spending-limit", asset="bitcoin", maxPerDay="1000000")
-    payer = authorised(as_owner, tenant.agent(LISTED, limited), "sign_transaction")
+    payer = with_signer(as_owner, tenant.agent(LISTED, limited), "sign_transaction")
     ours, theirs = payment(payer, 10_000), payment(tenant.agent(LISTED), 10_000)
     ours.inputs.append(theirs.inputs[0])
     ours.outputs[1].value += 21_000
 
-    answer = signed(payer, ours, finalize=True)
+    answer = sign_psbt(payer, ours, finalize=True)
 
     assert answer.status_code == 202, answer.text
 
@@ -152,7 +152,7 @@ def test_others_pay_beside_us_so_a_person_decides(as_owner: Person, tenant: Tena
 def test_simulation_says_what_signing_would_do(payer: Agent) -> None:
     psbt = payment(payer, 10_000)
 
-    said = payer.ok("POST", f"/vault/{payer.id}/simulate", {"kind": "bitcoin", "request": asked(psbt)})
+    said = payer.ok("POST", f"/vault/{payer.id}/simulate", {"kind": "bitcoin", "request": psbt_body(psbt)})
 
     assert said["decision"] == "sign"
     assert [effect["to"] for effect in said["effects"] if effect["kind"] == "transfer"] == [address_of(SOMEBODY)]

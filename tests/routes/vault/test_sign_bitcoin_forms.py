@@ -17,17 +17,19 @@ from tests.fixtures.callers import Agent, Tenant, rule
 from tests.fixtures.people import Person, member
 from tests.fixtures.server import Service
 from tests.fixtures.thorough import THOROUGH
-from tests.routes.vault.bitcoin import LISTED, SCOPE, address, payment, signed
-from tests.routes.vault.transfers import authorised
+from tests.routes.vault.bitcoin import LISTED, SCOPE, address, payment, sign_psbt
+from tests.routes.vault.transfers import with_signer
 
 SEQUENCES = (0, 1, 2, 0x0040_0001, 0x8000_0000, 0xFFFF_FFFD, 0xFFFF_FFFE, 0xFFFF_FFFF)
+# Of a payment of one coin to one address with change, in vbytes: one signature in about 256 is a byte shorter.
+SIZES = (140, 141)
 BARE_KEY = Script(b"\x21\x02" + bytes(31) + b"\x01" + b"\xac")
 ANCHOR, ANCHORS_ADDRESS = Script(b"\x51\x02\x4e\x73"), "bcrt1pfeesnyr2tx"
 
 
 def payer_of(owner: Person, tenant: Tenant, *rules: dict[str, Any]) -> Agent:
     """An agent that may sign on regtest under more rules."""
-    return authorised(owner, tenant.agent(LISTED, *rules), "sign_transaction")
+    return with_signer(owner, tenant.agent(LISTED, *rules), "sign_transaction")
 
 
 @pytest.fixture
@@ -42,7 +44,7 @@ def paying(agent: Agent, fee: int, *outputs: tuple[Script, int], salt: str = "fo
     return text(spend([(coin(own, brings, f"{agent.id} {salt}"), 0)], list(outputs)))
 
 
-def numbered(psbt: bytes, version: int, sequence: int, lock_time: int) -> tuple[str, bytes]:
+def with_numbers(psbt: bytes, version: int, sequence: int, lock_time: int) -> tuple[str, bytes]:
     """A PSBT of one input with other numbers in its unsigned transaction, and that transaction."""
     fields = Fields(psbt)
     was = fields.of(0, 0)
@@ -60,9 +62,9 @@ def test_every_number_of_a_transaction_is_signed_as_it_came(payer: Agent) -> Non
     ]
     psbt = payment(payer, 10_000).serialize()
     for numbers in cases:
-        given, transaction = numbered(psbt, *numbers)
+        given, transaction = with_numbers(psbt, *numbers)
 
-        answer = signed(payer, given, finalize=True)
+        answer = sign_psbt(payer, given, finalize=True)
 
         assert answer.status_code == 200, (numbers, answer.text)
         data = answer.json()["data"]
@@ -122,7 +124,7 @@ MISTAKEN = {
 def test_a_text_that_is_taken_for_a_psbt_is_named(name: str, payer: Agent) -> None:
     written, sentence = MISTAKEN[name]
 
-    answer = signed(payer, written(payment(payer, 10_000).serialize()))
+    answer = sign_psbt(payer, written(payment(payer, 10_000).serialize()))
 
     assert (answer.status_code, answer.json()["data"]["code"]) == (400, "psbt_malformed")
     assert sentence in answer.json()["error"]
@@ -131,13 +133,13 @@ def test_a_text_that_is_taken_for_a_psbt_is_named(name: str, payer: Agent) -> No
 def test_an_input_that_is_final_or_of_another_address_is_named(payer: Agent) -> None:
     other = address(payer, f"{SCOPE[:-1]}3")
     theirs = payment(payer, 10_000, scope=other["walletScope"])
-    final = signed(payer, payment(payer, 10_000), finalize=True).json()["data"]["signedPsbtBase64"]
+    final = sign_psbt(payer, payment(payer, 10_000), finalize=True).json()["data"]["signedPsbtBase64"]
     path = b"".join(number.to_bytes(4, "little") for number in (84 + 2**31, 1 + 2**31, 2**31, 0, 3))
     hinted = Fields(theirs.serialize()).put(
         1, b"\6" + bytes.fromhex(other["publicKey"]), bytes.fromhex(other["fingerprint"]) + path
     )
 
-    answers = [signed(payer, final), signed(payer, b64encode(hinted.raw()).decode())]
+    answers = [sign_psbt(payer, final), sign_psbt(payer, b64encode(hinted.raw()).decode())]
 
     assert [answer.json()["data"]["code"] for answer in answers] == ["psbt_no_own_input"] * 2
     assert f"every input of {SCOPE} is final already" in answers[0].json()["error"]
@@ -145,11 +147,12 @@ def test_an_input_that_is_final_or_of_another_address_is_named(payer: Agent) -> 
 
 
 def test_a_fee_of_half_a_satoshi_a_vbyte_is_signed(payer: Agent) -> None:
-    answer = signed(payer, payment(payer, 10_000, fee=70), finalize=True)
+    answer = sign_psbt(payer, payment(payer, 10_000, fee=70), finalize=True)
 
     assert answer.status_code == 200, answer.text
-    assert (answer.json()["data"]["feeSats"], answer.json()["data"]["vsize"]) == ("70", 141)
-    refused = signed(payer, payment(payer, 10_000, fee=13))
+    assert answer.json()["data"]["feeSats"] == "70"
+    assert answer.json()["data"]["vsize"] in SIZES
+    refused = sign_psbt(payer, payment(payer, 10_000, fee=13))
     assert "below the 15 sat that nodes relay 141 vbytes from, at 0.1 sat/vB" in refused.json()["error"]
 
 
@@ -158,8 +161,8 @@ def test_every_kind_of_output_that_is_relayed_is_paid_and_counted(as_owner: Pers
     data = [(Script(b"\x6a\x4c\x64" + bytes(100)), 0), (Script(b"\x6a\x01\x00"), 0)]
     outputs = [*data, (BARE_KEY, 10_000), (ANCHOR, 240), (Script(b"\x52\x20" + bytes(32)), 20_000)]
 
-    answer = signed(payer, paying(payer, 1_000, *outputs), finalize=True)
-    beyond = signed(payer, paying(payer, 1_000, (BARE_KEY, 10_000), salt="beyond"))
+    answer = sign_psbt(payer, paying(payer, 1_000, *outputs), finalize=True)
+    beyond = sign_psbt(payer, paying(payer, 1_000, (BARE_KEY, 10_000), salt="beyond"))
 
     assert (answer.status_code, beyond.status_code) == (200, 403), answer.text
     kept = payer.ok("GET", f"/vault/{payer.id}/transactions/{answer.json()['data']['transactionId']}")
@@ -176,7 +179,7 @@ def test_every_kind_of_output_that_is_relayed_is_paid_and_counted(as_owner: Pers
 def test_data_of_a_hundred_thousand_bytes_is_written(payer: Agent) -> None:
     data = Script(b"\x6a\x4e" + (99_700).to_bytes(4, "little") + random.Random(1).randbytes(99_700))
 
-    answer = signed(payer, paying(payer, 20_000, (SOMEBODY, 10_000), (data, 0)), finalize=True)
+    answer = sign_psbt(payer, paying(payer, 20_000, (SOMEBODY, 10_000), (data, 0)), finalize=True)
 
     assert answer.status_code == 200, answer.text
     assert data.data.hex() in answer.json()["data"]["finalizedTxHex"]
@@ -187,15 +190,15 @@ def test_a_payment_to_a_bare_key_passes_no_list_of_addresses(mode: str, as_owner
     """It has no address: a list of approved ones can't have it, and one of blocked ones can't tell that it has not."""
     payer = payer_of(as_owner, tenant, rule("approved-addresses", mode=mode, addresses=[ANCHORS_ADDRESS]))
 
-    answer = signed(payer, paying(payer, 1_000, (BARE_KEY, 10_000)))
-    anchored = signed(payer, paying(payer, 1_000, (ANCHOR, 240), (Script(b"\x6a\x01\x00"), 0), salt="anchor"))
+    answer = sign_psbt(payer, paying(payer, 1_000, (BARE_KEY, 10_000)))
+    anchored = sign_psbt(payer, paying(payer, 1_000, (ANCHOR, 240), (Script(b"\x6a\x01\x00"), 0), salt="anchor"))
 
     assert answer.status_code in (202, 403), answer.text
     assert anchored.status_code == (200 if mode == "whitelist" else 403), anchored.text
 
 
-def _queued(payer: Agent, *, finalize: bool) -> str:
-    waiting = signed(payer, payment(payer, 30_000), finalize=finalize)
+def _queue(payer: Agent, *, finalize: bool) -> str:
+    waiting = sign_psbt(payer, payment(payer, 30_000), finalize=finalize)
     assert waiting.status_code == 202, waiting.text
     return waiting.json()["data"]["txId"]
 
@@ -208,7 +211,7 @@ def test_an_approved_psbt_has_its_transaction_as_a_signed_one_has(
     service: Service, as_owner: Person, tenant: Tenant
 ) -> None:
     payer = payer_of(as_owner, tenant, rule("auto-approve-threshold", asset="bitcoin", threshold="20000"))
-    first, second, third = (_queued(payer, finalize=finalize) for finalize in (True, True, False))
+    first, second, third = (_queue(payer, finalize=finalize) for finalize in (True, True, False))
     item = next(one for one in tenant.ok("GET", "/approvals") if one["txId"] == second)
 
     by_transaction = tenant.ok("POST", f"/vault/{payer.id}/approve/{first}", {})
@@ -220,11 +223,11 @@ def test_an_approved_psbt_has_its_transaction_as_a_signed_one_has(
         raw, vsize, fee = _whole(approved)
         assert _whole(kept) == (raw, vsize, fee)
         assert (Transaction.parse(bytes.fromhex(raw)).txid().hex(), fee) == (kept["txHash"], "1000")
-        assert vsize == 141
+        assert vsize in SIZES
     assert set(unfinished) == {"txId", "txHash"}
     assert _whole(payer.ok("GET", f"/vault/{payer.id}/transactions/{third}")) == (None, None, None)
     with closing(member(service, tenant, "viewer")) as viewer:
         shown: httpx.Response = viewer.get(f"/vault/{payer.id}/transactions/{first}")
     assert shown.json()["data"]["txHash"] == by_transaction["txHash"]
-    assert _whole(shown.json()["data"]) == (None, 141, "1000")
+    assert _whole(shown.json()["data"]) == (None, by_transaction["vsize"], "1000")
     assert by_transaction["finalizedTxHex"][100:200] not in shown.text

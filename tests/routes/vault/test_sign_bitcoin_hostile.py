@@ -17,13 +17,13 @@ from tests.fixtures.bitcoin import SOMEBODY, coin, script_of, spend, text
 from tests.fixtures.callers import Agent, Tenant, rule
 from tests.fixtures.people import Person
 from tests.routes.agents.test_backtest import backtest
-from tests.routes.vault.bitcoin import LISTED, SCOPE, address, asked, payment, signed
-from tests.routes.vault.transfers import authorised
+from tests.routes.vault.bitcoin import LISTED, SCOPE, address, payment, psbt_body, sign_psbt
+from tests.routes.vault.transfers import with_signer
 
 
 def payer_of(owner: Person, tenant: Tenant, *rules: dict[str, Any]) -> Agent:
     """An agent that may sign on regtest under more rules."""
-    return authorised(owner, tenant.agent(LISTED, *rules), "sign_transaction")
+    return with_signer(owner, tenant.agent(LISTED, *rules), "sign_transaction")
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def payer(as_owner: Person, tenant: Tenant) -> Agent:
     return payer_of(as_owner, tenant)
 
 
-def said(answer: httpx.Response) -> tuple[int, str | None]:
+def status_and_code(answer: httpx.Response) -> tuple[int, str | None]:
     return answer.status_code, answer.json()["data"].get("code")
 
 
@@ -65,18 +65,18 @@ REFUSED: dict[str, Callable[[Agent], tuple[str, str]]] = {
 def test_a_psbt_that_is_not_right_is_refused_wherever_it_is_shown(code: str, payer: Agent) -> None:
     scope, psbt = REFUSED[code](payer)
 
-    assert said(signed(payer, psbt, scope)) == (400, code)
-    question = {"kind": "bitcoin", "request": asked(psbt, scope)}
-    assert said(payer.post(f"/vault/{payer.id}/simulate", json=question)) == (400, code)
+    assert status_and_code(sign_psbt(payer, psbt, scope)) == (400, code)
+    question = {"kind": "bitcoin", "request": psbt_body(psbt, scope)}
+    assert status_and_code(payer.post(f"/vault/{payer.id}/simulate", json=question)) == (400, code)
     assert payer.ok("GET", f"/vault/{payer.id}/history") == []
 
 
 def test_no_address_was_made_so_nothing_is_this_wallets(as_owner: Person, tenant: Tenant, payer: Agent) -> None:
     fresh = payer_of(as_owner, tenant)
 
-    answer = signed(fresh, payment(payer, 10_000))
+    answer = sign_psbt(fresh, payment(payer, 10_000))
 
-    assert said(answer) == (400, "psbt_no_own_input")
+    assert status_and_code(answer) == (400, "psbt_no_own_input")
     assert "bitcoin/address" in answer.json()["error"]
 
 
@@ -89,7 +89,7 @@ def test_an_address_of_another_network_in_a_whitelist_is_no_approval(as_owner: P
     assert script_of(listed["mainnet"]).data == script_of(listed["regtest"]).data
     for network, status in (("mainnet", 403), ("regtest", 200)):
         payer = payer_of(as_owner, tenant, rule("approved-addresses", addresses=[listed[network]]))
-        assert signed(payer, payment(payer, 10_000)).status_code == status
+        assert sign_psbt(payer, payment(payer, 10_000)).status_code == status
 
 
 def test_the_limit_is_exact_under_many_clients(as_owner: Person, tenant: Tenant) -> None:
@@ -97,14 +97,14 @@ def test_the_limit_is_exact_under_many_clients(as_owner: Person, tenant: Tenant)
     psbts = [text(payment(payer, 10_000)) for _ in range(64)]
 
     with ThreadPoolExecutor(64) as crowd:
-        answers = list(crowd.map(lambda psbt: signed(payer, psbt).status_code, psbts))
+        answers = list(crowd.map(lambda psbt: sign_psbt(payer, psbt).status_code, psbts))
 
     assert Counter(answers) == {200: 10, 403: 54}
 
 
 async def test_signature_and_coins_are_written_together(payer: Agent, owner: asyncpg.Connection) -> None:
-    tx = signed(payer, payment(payer, 10_000, inputs=3)).json()["data"]["transactionId"]
-    refused = signed(payer, payment(payer, 293))
+    tx = sign_psbt(payer, payment(payer, 10_000, inputs=3)).json()["data"]["transactionId"]
+    refused = sign_psbt(payer, payment(payer, 293))
 
     assert refused.status_code == 400
     rows = await owner.fetch("SELECT tx_id::text AS tx FROM outpoints WHERE agent_id = $1", payer.id)
@@ -123,7 +123,7 @@ async def test_three_that_conflict_in_turn_free_no_budget(as_owner: Person, tena
     a = spend([(first, 0), (second, 0)], [(SOMEBODY, 30_000), (own, 29_000)])
     b, c = spend([(first, 0)], [(SOMEBODY, 29_000)]), spend([(second, 0)], [(SOMEBODY, 29_000)])
 
-    answers = [signed(payer, one) for one in (a, b, c, payment(payer, 9_000), payment(payer, 8_000))]
+    answers = [sign_psbt(payer, one) for one in (a, b, c, payment(payer, 9_000), payment(payer, 8_000))]
 
     assert [answer.status_code for answer in answers] == [200, 200, 200, 403, 200]
 
@@ -132,10 +132,10 @@ def test_a_repeated_request_gets_the_same_answer(payer: Agent) -> None:
     psbt = payment(payer, 10_000)
 
     first, again = (
-        signed(payer, psbt, key="the same payment", finalize=True),
-        signed(payer, psbt, key="the same payment", finalize=True),
+        sign_psbt(payer, psbt, key="the same payment", finalize=True),
+        sign_psbt(payer, psbt, key="the same payment", finalize=True),
     )
-    other = signed(payer, payment(payer, 11_000), key="the same payment", finalize=True)
+    other = sign_psbt(payer, payment(payer, 11_000), key="the same payment", finalize=True)
 
     assert first.status_code == 200
     assert (again.json()["data"], again.headers["Idempotency-Replayed"]) == (first.json()["data"], "true")
@@ -143,7 +143,7 @@ def test_a_repeated_request_gets_the_same_answer(payer: Agent) -> None:
 
 
 def test_an_owner_signs_with_a_second_factor_instead_of_a_signer(as_owner: Person, payer: Agent) -> None:
-    answer = as_owner.post(f"/vault/{payer.id}/sign-bitcoin-psbt", json=asked(payment(payer, 10_000)))
+    answer = as_owner.post(f"/vault/{payer.id}/sign-bitcoin-psbt", json=psbt_body(payment(payer, 10_000)))
 
     assert answer.status_code == 200, answer.text
 
@@ -172,16 +172,16 @@ async def test_a_row_that_a_database_writer_changed_signs_nothing(
     other = payer_of(as_owner, tenant)
     address(other)
     psbt = payment(payer, 10_000)
-    assert signed(payer, psbt).status_code == 200
+    assert sign_psbt(payer, psbt).status_code == 200
     quoted = {"agent": f"'{payer.id}'", "other": f"'{other.id}'"}
 
     await owner.execute(TAMPERED[how].format(**quoted))
 
-    assert said(await asyncio.to_thread(signed, payer, payment_of(psbt))) == (503, "key_tampered")
+    assert status_and_code(await asyncio.to_thread(sign_psbt, payer, payment_of(psbt))) == (503, "key_tampered")
     fresh = await asyncio.to_thread(payer.get, f"/vault/{payer.id}/bitcoin/address?walletScope={SCOPE[:-5]}7:0:0")
     assert fresh.status_code in (200, 503)
     if "root" in how or "fingerprint" in how:
-        assert said(fresh) == (503, "key_tampered")
+        assert status_and_code(fresh) == (503, "key_tampered")
 
 
 def payment_of(psbt: Any) -> str:
@@ -194,7 +194,7 @@ async def test_a_queued_psbt_that_is_swapped_is_not_signed(
     as_owner: Person, tenant: Tenant, owner: asyncpg.Connection
 ) -> None:
     payer = payer_of(as_owner, tenant, rule("auto-approve-threshold", asset="bitcoin", threshold="1"))
-    waiting, other = (signed(payer, payment(payer, amount)).json()["data"]["txId"] for amount in (10_000, 20_000))
+    waiting, other = (sign_psbt(payer, payment(payer, amount)).json()["data"]["txId"] for amount in (10_000, 20_000))
 
     await owner.execute(
         "UPDATE transactions t SET order_text = o.order_text, data = o.data FROM transactions o "
@@ -210,7 +210,7 @@ async def test_a_queued_psbt_that_is_swapped_is_not_signed(
 def test_rules_tightened_meanwhile_refuse_what_waits(as_owner: Person, tenant: Tenant) -> None:
     queued = rule("auto-approve-threshold", asset="bitcoin", threshold="1")
     payer = payer_of(as_owner, tenant, queued)
-    waiting = signed(payer, payment(payer, 10_000)).json()["data"]["txId"]
+    waiting = sign_psbt(payer, payment(payer, 10_000)).json()["data"]["txId"]
     tighter = rule("spending-limit", asset="bitcoin", maxPerTransaction="5000")
     tenant.ok("PUT", f"/agents/{payer.id}/policies", [LISTED, queued, tighter])
 
@@ -220,14 +220,14 @@ def test_rules_tightened_meanwhile_refuse_what_waits(as_owner: Person, tenant: T
 
 def test_a_refused_order_whose_text_was_not_kept_has_no_receipt(as_owner: Person, tenant: Tenant) -> None:
     payer = payer_of(as_owner, tenant, rule("spending-limit", maxPerTransaction="1", asset="bitcoin"))
-    refused = signed(payer, payment(payer, 10_000, fee=3_000, inputs=20))
+    refused = sign_psbt(payer, payment(payer, 10_000, fee=3_000, inputs=20))
     data = "0xdeadbeef" + "00" * 3_000
     blocked = tenant.agent(rule("approved-addresses", addresses=[]))
     long = blocked.sign(value=1, data=data)
     for agent, answer in ((payer, refused), (blocked, long)):
         assert answer.status_code == 403, answer.text
         tx = answer.json()["data"]["txId"]
-        assert said(agent.get(f"/vault/{agent.id}/transactions/{tx}/receipt")) == (409, "not_signed")
+        assert status_and_code(agent.get(f"/vault/{agent.id}/transactions/{tx}/receipt")) == (409, "not_signed")
 
 
 def test_one_root_is_made_however_many_ask_at_once(as_owner: Person, tenant: Tenant) -> None:
@@ -250,14 +250,14 @@ def test_accounts_of_an_agent_are_bounded(tenant: Tenant) -> None:
 
     beyond = agent.get(f"/vault/{agent.id}/bitcoin/address?walletScope=bitcoin:regtest:p2tr:0:0:0")
 
-    assert said(beyond) == (409, "too_many_accounts")
+    assert status_and_code(beyond) == (409, "too_many_accounts")
     assert address(agent, "bitcoin:regtest:p2wpkh:5:1:77")["derivationPath"] == "m/84'/1'/5'/1/77"
 
 
 def test_other_rules_are_tried_on_past_psbts(as_owner: Person, tenant: Tenant) -> None:
     limit = rule("spending-limit", asset="bitcoin", maxPerDay="40000")
     payer = payer_of(as_owner, tenant, limit)
-    small, large = (signed(payer, payment(payer, amount)) for amount in (10_000, 35_000))
+    small, large = (sign_psbt(payer, payment(payer, amount)) for amount in (10_000, 35_000))
     assert (small.status_code, large.status_code) == (200, 403)
 
     assert backtest(tenant, payer, LISTED, limit)["changed"] == []
@@ -268,7 +268,7 @@ def test_other_rules_are_tried_on_past_psbts(as_owner: Person, tenant: Tenant) -
 
 def test_spend_of_bitcoin_is_on_the_dashboard(as_owner: Person, tenant: Tenant) -> None:
     payer = payer_of(as_owner, tenant, rule("spending-limit", asset="bitcoin", maxPerDay="100000"))
-    assert signed(payer, payment(payer, 10_000)).status_code == 200
+    assert sign_psbt(payer, payment(payer, 10_000)).status_code == 200
 
     shown = tenant.ok("GET", f"/dashboard/{payer.id}")
 

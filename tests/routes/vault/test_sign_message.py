@@ -49,7 +49,7 @@ def solana_sign_in(address: str, *, domain: str = SITE) -> str:
     )
 
 
-def verified(agent: Agent, content: bytes, signature: str) -> None:
+def verify(agent: Agent, content: bytes, signature: str) -> None:
     """Another library than ours checks the signature of the Solana wallet; it raises InvalidSignature."""
     raw = bytes(Signature.from_string(signature))
     Ed25519PublicKey.from_public_bytes(bytes(Pubkey.from_string(agent.solana_address))).verify(raw, content)
@@ -66,7 +66,7 @@ def test_a_text_is_signed_as_wallets_sign_it(agent: Agent, text: str) -> None:
     assert (answer.status_code, set(data)) == (200, {"signature", "txId"})
     assert len(data["signature"]) == 132
     assert Account.recover_message(encode_defunct(text=text), signature=data["signature"]) == agent.evm_address
-    verified(agent, text.encode(), bare.json()["data"]["signature"])
+    verify(agent, text.encode(), bare.json()["data"]["signature"])
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe\x00", b"hello", bytes(range(64)), b"\xffsolana offchain" + bytes(99)])
@@ -76,7 +76,7 @@ def test_bytes_are_signed_as_wallets_sign_them(agent: Agent, content: bytes) -> 
 
     signature = answer.json()["data"]["signature"]
     assert Account.recover_message(encode_defunct(primitive=content), signature=signature) == agent.evm_address
-    verified(agent, content, bare.json()["data"]["signature"])
+    verify(agent, content, bare.json()["data"]["signature"])
 
 
 def test_the_record_shows_the_message_and_the_signature(agent: Agent) -> None:

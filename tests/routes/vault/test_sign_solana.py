@@ -13,7 +13,7 @@ from solders.transaction import VersionedTransaction
 from tests.fixtures.callers import Agent, Tenant, rule
 from tests.outside.solana_messages import token_account
 from tests.outside.solana_node import SolanaNode
-from tests.routes.orders import RECEIVER, solana_payment, sponsored, token_payment, unknown_instruction
+from tests.routes.orders import RECEIVER, solana_payment, token_payment, unknown_instruction, with_sponsor
 
 SOL = 10**9
 
@@ -211,7 +211,7 @@ def sponsor(solana_node: SolanaNode) -> Keypair:
     return made
 
 
-def completed(signed: str, sponsor: Keypair) -> bytes:
+def complete(signed: str, sponsor: Keypair) -> bytes:
     """Complete the bytes as a sponsor does: with their own signature in its empty place, first."""
     ours = VersionedTransaction.from_bytes(base64.b64decode(signed))
     assert ours.signatures[0] == Signature.default()
@@ -221,7 +221,7 @@ def completed(signed: str, sponsor: Keypair) -> bytes:
     return bytes(whole)
 
 
-def sent(node: SolanaNode, raw: bytes) -> None:
+def send(node: SolanaNode, raw: bytes) -> None:
     node.rpc("sendTransaction", base64.b64encode(raw).decode(), {"encoding": "base64"})
 
 
@@ -230,11 +230,11 @@ def test_a_payment_whose_fee_somebody_else_pays_is_signed_before_they_sign(
 ) -> None:
     agent = tenant.agent(rule("spending-limit", maxPerDay=str(SOL), asset="solana:native"))
     solana_node.fund(agent.solana_address, SOL)
-    order = sponsored(solana_payment(agent, SOL // 2, blockhash=blockhash(solana_node)), sponsor.pubkey())
+    order = with_sponsor(solana_payment(agent, SOL // 2, blockhash=blockhash(solana_node)), sponsor.pubkey())
     before = balance(solana_node)
 
     answer = agent.ok("POST", path(agent), order)
-    sent(solana_node, completed(answer["signedTransaction"], sponsor))
+    send(solana_node, complete(answer["signedTransaction"], sponsor))
 
     assert balance(solana_node) == before + SOL // 2
     assert balance(solana_node, agent.solana_address) == SOL // 2
@@ -247,7 +247,7 @@ def test_a_payment_whose_fee_somebody_else_pays_is_signed_before_they_sign(
 
 
 def test_the_service_broadcasts_nothing_that_a_sponsor_signs_last(agent: Agent, sponsor: Keypair) -> None:
-    order = sponsored(solana_payment(agent, 5), sponsor.pubkey())
+    order = with_sponsor(solana_payment(agent, 5), sponsor.pubkey())
 
     answer = agent.post(path(agent), json={**order, "broadcast": True})
 
@@ -262,14 +262,14 @@ def test_an_approved_payment_of_a_sponsor_who_has_not_signed_gets_a_fresh_blockh
     agent = tenant.agent(rule("auto-approve-threshold", threshold="0"))
     solana_node.fund(agent.solana_address, SOL)
     before = balance(solana_node)
-    order = sponsored(solana_payment(agent, SOL // 4, blockhash=blockhash(solana_node)), sponsor.pubkey())
+    order = with_sponsor(solana_payment(agent, SOL // 4, blockhash=blockhash(solana_node)), sponsor.pubkey())
     queued = agent.post(path(agent), json=order).json()["data"]
     solana_node.expire_blockhash()
 
     tenant.ok("POST", f"/approvals/{queued['approvalId']}/approve", {})
 
     signed = agent.ok("GET", f"/vault/{agent.id}/transactions/{queued['txId']}")["signedTransaction"]
-    sent(solana_node, completed(signed, sponsor))
+    send(solana_node, complete(signed, sponsor))
     assert balance(solana_node) == before + SOL // 4
 
 
@@ -277,7 +277,7 @@ def test_an_approved_payment_of_a_sponsor_who_signed_is_stale(
     tenant: Tenant, solana_node: SolanaNode, sponsor: Keypair
 ) -> None:
     agent = tenant.agent(rule("auto-approve-threshold", threshold="0"))
-    order = sponsored(solana_payment(agent, 5, blockhash=blockhash(solana_node)), sponsor.pubkey())
+    order = with_sponsor(solana_payment(agent, 5, blockhash=blockhash(solana_node)), sponsor.pubkey())
     content = VersionedTransaction.from_bytes(base64.b64decode(order["transaction"])).message
     theirs = sponsor.sign_message(to_bytes_versioned(content))
     whole = VersionedTransaction.populate(content, [theirs, Signature.default()])
@@ -292,7 +292,7 @@ def test_a_payment_that_a_sponsor_signed_first_is_broadcast_and_known_by_their_s
     agent: Agent, solana_node: SolanaNode, sponsor: Keypair
 ) -> None:
     solana_node.fund(agent.solana_address, SOL)
-    order = sponsored(solana_payment(agent, SOL // 4, blockhash=blockhash(solana_node)), sponsor.pubkey())
+    order = with_sponsor(solana_payment(agent, SOL // 4, blockhash=blockhash(solana_node)), sponsor.pubkey())
     content = VersionedTransaction.from_bytes(base64.b64decode(order["transaction"])).message
     theirs = sponsor.sign_message(to_bytes_versioned(content))
     whole = base64.b64encode(bytes(VersionedTransaction.populate(content, [theirs, Signature.default()]))).decode()

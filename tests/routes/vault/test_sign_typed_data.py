@@ -7,11 +7,11 @@ import pytest
 from eth_account import Account
 from eth_account.messages import encode_typed_data
 
-from custody.chains.orders import TypedDataOrder
+from custody.chains.evm.typed_order import TypedDataOrder
 from tests.fixtures.callers import Agent, Tenant, rule
 from tests.routes.orders import CHAIN, SPENDER, TOKEN_CONTRACT, UNLIMITED, mail, note, permit
 from tests.rules.chains.published_types import UNKNOWN, document
-from tests.rules.chains.typed_samples import PERMIT2_DOMAIN, kind, sample, witnessed
+from tests.rules.chains.typed_samples import PERMIT2_DOMAIN, kind, sample, with_witness
 
 ASSET = f"evm:{CHAIN}:{TOKEN_CONTRACT}"
 
@@ -20,7 +20,7 @@ def path(agent: Agent) -> str:
     return f"/vault/{agent.id}/sign-typed-data"
 
 
-def recovered(document: dict[str, Any], signature: str) -> str:
+def recover(document: dict[str, Any], signature: str) -> str:
     message = encode_typed_data(document["domain"], document["types"] | {}, document["value"])
     return Account.recover_message(message, signature=signature)
 
@@ -34,7 +34,7 @@ def test_a_document_is_signed_as_wallets_sign_it(agent: Agent) -> None:
     assert answer.status_code == 200
     assert set(data) == {"signature", "txId"}
     assert len(data["signature"]) == 132
-    assert recovered(document, data["signature"]) == agent.evm_address
+    assert recover(document, data["signature"]) == agent.evm_address
 
 
 def as_message(document: dict[str, Any]) -> dict[str, Any]:
@@ -48,7 +48,7 @@ def test_message_is_another_name_for_value(agent: Agent) -> None:
     named, same = agent.ok("POST", path(agent), as_message(document)), agent.ok("POST", path(agent), document)
 
     assert named["signature"] == same["signature"]
-    assert recovered(document, named["signature"]) == agent.evm_address
+    assert recover(document, named["signature"]) == agent.evm_address
     found = agent.ok("GET", f"/vault/{agent.id}/transactions/{named['txId']}")
     assert found["data"] == document
 
@@ -98,7 +98,7 @@ def test_whole_numbers_are_taken_as_far_as_json_is_exact(agent: Agent) -> None:
     ]
 
     assert len(set(signatures)) == 1
-    assert recovered({**NUMBERS, "value": numbers}, signatures[0]) == agent.evm_address
+    assert recover({**NUMBERS, "value": numbers}, signatures[0]) == agent.evm_address
 
 
 @pytest.mark.parametrize("number", [2**53 + 1, -(2**53) - 1, 10**18])
@@ -254,7 +254,7 @@ def test_a_document_over_64_kib_is_400(agent: Agent) -> None:
 def test_any_text_can_be_signed_and_read_back(agent: Agent, text: str) -> None:
     signed = agent.ok("POST", path(agent), note(text))
 
-    assert recovered(note(text), signed["signature"]) == agent.evm_address
+    assert recover(note(text), signed["signature"]) == agent.evm_address
     assert agent.ok("GET", f"/vault/{agent.id}/history?include=data")[0]["data"]["value"]["text"] == text
 
 
@@ -274,7 +274,7 @@ def test_types_of_each_other_are_signed(agent: Agent) -> None:
     assert agent.post(path(agent), json=given).status_code == 200
 
 
-def blocked(address: str) -> dict[str, Any]:
+def blocking_rule(address: str) -> dict[str, Any]:
     return rule("approved-addresses", addresses=[address], mode="blacklist")
 
 
@@ -323,7 +323,7 @@ def test_a_domain_of_fewer_fields_than_are_given_is_signed_as_declared(agent: Ag
 
     signed = agent.ok("POST", path(agent), note() | {"domain": full, "types": declared})
 
-    assert recovered(note() | {"domain": {"name": "Notes"}}, signed["signature"]) == agent.evm_address
+    assert recover(note() | {"domain": {"name": "Notes"}}, signed["signature"]) == agent.evm_address
     found = agent.ok("GET", f"/vault/{agent.id}/transactions/{signed['txId']}")
     assert (found["chainId"], found["toAddress"], found["data"]["domain"]) == (None, None, {"name": "Notes"})
 
@@ -347,8 +347,7 @@ def test_a_chain_id_that_no_chain_has_is_signed_and_is_no_chain_for_rules(tenant
     signed = free.ok("POST", path(free), given)
 
     assert (
-        recovered(note() | {"domain": {"name": "Notes", "chainId": int(chain)}}, signed["signature"])
-        == free.evm_address
+        recover(note() | {"domain": {"name": "Notes", "chainId": int(chain)}}, signed["signature"]) == free.evm_address
     )
     assert free.ok("GET", f"/vault/{free.id}/transactions/{signed['txId']}")["chainId"] is None
     assert limited.post(path(limited), json=given).status_code == 403
@@ -359,13 +358,15 @@ def test_a_chain_id_that_no_chain_has_is_signed_and_is_no_chain_for_rules(tenant
 def test_a_document_of_an_exchange_waits_for_a_person_where_anything_is_limited(
     tenant: Tenant, name: str, rules: list[dict[str, Any]]
 ) -> None:
-    agent = tenant.agent(*(one for one in rules if one["type"] != "approved-addresses"), blocked("0x" + "77" * 20))
+    agent = tenant.agent(
+        *(one for one in rules if one["type"] != "approved-addresses"), blocking_rule("0x" + "77" * 20)
+    )
 
     assert agent.post(path(agent), json=EXCHANGE[name]).status_code == 202
 
 
 def test_a_blocked_address_receives_nothing_by_a_document_that_moves_value(tenant: Tenant) -> None:
-    agent = tenant.agent(blocked(SPENDER))
+    agent = tenant.agent(blocking_rule(SPENDER))
     domain = {"chainId": CHAIN, "verifyingContract": TOKEN_CONTRACT}
     safe = sample(kind("SafeTx"), domain, to=SPENDER, value="1000")
 
@@ -397,7 +398,7 @@ def test_a_payment_of_x402_by_permit2_counts_and_is_judged_by_whom_it_pays(tenan
     statuses = []
     for amount, to, spender in ((60, SPENDER, proxy), (50, SPENDER, proxy), (1, TOKEN_CONTRACT, proxy)):
         permitted = {"token": TOKEN_CONTRACT, "amount": amount}
-        order = witnessed(
+        order = with_witness(
             "Witness(address to,uint256 validAfter)",
             domain=PERMIT2_DOMAIN,
             permitted=permitted,

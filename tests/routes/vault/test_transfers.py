@@ -15,7 +15,7 @@ from tests.fixtures.server import Service
 from tests.fixtures.signers import new_key, new_signer
 from tests.outside.evm_node import EvmNode
 from tests.routes.orders import TOKEN_CONTRACT
-from tests.routes.vault.transfers import authorised, fields, reference, transfer
+from tests.routes.vault.transfers import fields, reference, transfer, with_signer
 
 CHECKSUMMED = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
 
@@ -23,7 +23,7 @@ CHECKSUMMED = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
 @pytest.fixture
 def payer(as_owner: Person, tenant: Tenant) -> Agent:
     """An agent with a signer that may authorise transfers."""
-    return authorised(as_owner, tenant.agent(), "transfer", "sign_transaction")
+    return with_signer(as_owner, tenant.agent(), "transfer", "sign_transaction")
 
 
 def test_an_agents_token_alone_is_not_enough(agent: Agent) -> None:
@@ -132,7 +132,7 @@ def test_the_same_reference_pays_once(payer: Agent, evm_node: EvmNode) -> None:
 
 
 def test_references_are_an_agents_own(as_owner: Person, tenant: Tenant) -> None:
-    first, second = (authorised(as_owner, tenant.agent(), "transfer", "sign_transaction") for _ in range(2))
+    first, second = (with_signer(as_owner, tenant.agent(), "transfer", "sign_transaction") for _ in range(2))
 
     answers = [transfer(agent, referenceId="same") for agent in (first, second)]
     signed = first.sign(referenceId="same")
@@ -164,7 +164,7 @@ async def test_64_transfers_at_once_under_one_reference_are_one(
 
 
 def test_a_retry_tells_what_a_person_decided(as_owner: Person, tenant: Tenant) -> None:
-    agent = authorised(as_owner, tenant.agent(rule("auto-approve-threshold", threshold="0")))
+    agent = with_signer(as_owner, tenant.agent(rule("auto-approve-threshold", threshold="0")))
     approved, denied = (transfer(agent, referenceId=name) for name in ("a", "b"))
     assert transfer(agent, referenceId="a").json() == approved.json()
     tenant.ok("POST", f"/vault/{agent.id}/approve/{approved.json()['data']['txId']}")
@@ -187,7 +187,7 @@ def test_a_retry_tells_what_a_person_decided(as_owner: Person, tenant: Tenant) -
 async def test_a_retry_after_the_approval_expired_is_403(
     as_owner: Person, tenant: Tenant, owner: asyncpg.Connection
 ) -> None:
-    agent = authorised(as_owner, tenant.agent(rule("auto-approve-threshold", threshold="0")))
+    agent = with_signer(as_owner, tenant.agent(rule("auto-approve-threshold", threshold="0")))
     approval = transfer(agent, referenceId="late").json()["data"]["approvalId"]
     await owner.execute("UPDATE approvals SET expires_at = service_now() - interval '1 ms' WHERE id = $1", approval)
 
@@ -200,7 +200,7 @@ async def test_a_retry_after_the_approval_expired_is_403(
 
 
 def test_a_refused_transfer_keeps_its_reference(as_owner: Person, tenant: Tenant) -> None:
-    agent = authorised(as_owner, tenant.agent(rule("approved-addresses", addresses=[OTHER_ADDRESS])))
+    agent = with_signer(as_owner, tenant.agent(rule("approved-addresses", addresses=[OTHER_ADDRESS])))
     first = transfer(agent, referenceId="kept")
     tenant.ok("PUT", f"/agents/{agent.id}/policies", [])
 
@@ -214,7 +214,7 @@ def test_a_refused_transfer_keeps_its_reference(as_owner: Person, tenant: Tenant
 async def test_a_throttled_transfer_leaves_its_reference_free(
     as_owner: Person, tenant: Tenant, owner: asyncpg.Connection
 ) -> None:
-    agent = authorised(as_owner, tenant.agent(rule("rate-limit", maxTxPerHour=1)))
+    agent = with_signer(as_owner, tenant.agent(rule("rate-limit", maxTxPerHour=1)))
     assert transfer(agent, referenceId="first").status_code == 200
 
     throttled = [transfer(agent, referenceId="second", key="the-second-transfer") for _ in range(2)]
@@ -230,7 +230,7 @@ async def test_a_throttled_transfer_leaves_its_reference_free(
 
 
 def test_a_transfer_that_was_made_is_not_throttled_when_sent_again(as_owner: Person, tenant: Tenant) -> None:
-    agent = authorised(as_owner, tenant.agent(rule("rate-limit", maxTxPerHour=1)))
+    agent = with_signer(as_owner, tenant.agent(rule("rate-limit", maxTxPerHour=1)))
 
     first, again = transfer(agent, referenceId="only"), transfer(agent, referenceId="only")
 
@@ -239,10 +239,10 @@ def test_a_transfer_that_was_made_is_not_throttled_when_sent_again(as_owner: Per
 
 
 def test_a_success_says_what_is_left_of_its_rate(as_owner: Person, tenant: Tenant, agent: Agent) -> None:
-    limited = authorised(as_owner, tenant.agent(rule("rate-limit", maxTxPerHour=5, maxTxPerDay=3)))
+    limited = with_signer(as_owner, tenant.agent(rule("rate-limit", maxTxPerHour=5, maxTxPerDay=3)))
 
     found = [transfer(limited).headers for _ in range(2)]
-    without = transfer(authorised(as_owner, agent)).headers
+    without = transfer(with_signer(as_owner, agent)).headers
 
     for prefix in ("", "X-"):
         assert [headers[f"{prefix}RateLimit-Limit"] for headers in found] == ["3", "3"]
@@ -284,7 +284,7 @@ def test_a_transfer_is_replaced_at_higher_fees(payer: Agent) -> None:
 
 
 def test_a_signer_without_the_permission_authorises_no_transfer(as_owner: Person, tenant: Tenant) -> None:
-    agent = authorised(as_owner, tenant.agent(), "sign_transaction")
+    agent = with_signer(as_owner, tenant.agent(), "sign_transaction")
 
     answer = transfer(agent)
 
@@ -299,8 +299,8 @@ def test_a_signature_for_a_quote_authorises_no_transfer(as_owner: Person, tenant
     quote, order = (Order(tenant.id, agent, f"{path}{end}") for end in ("/quote", ""))
     quote.key, quote.timestamp = order.key, order.timestamp
 
-    refused = order.send(quote.signed(signer, key))
-    signed = order.send(order.signed(signer, key))
+    refused = order.send(quote.signer_headers(signer, key))
+    signed = order.send(order.signer_headers(signer, key))
 
     assert (refused.status_code, refused.json()["data"]["code"]) == (401, "signature_mismatch")
     assert (signed.status_code, signed.json()["data"]["status"]) == (200, "signed")

@@ -21,7 +21,7 @@ def multicall(*inner: str) -> str:
     return MULTICALL + encode(["bytes[]"], [[bytes.fromhex(one.removeprefix("0x")) for one in inner]]).hex()
 
 
-def listed(*selectors: str, **more: Any) -> dict[str, Any]:
+def listing_rule(*selectors: str, **more: Any) -> dict[str, Any]:
     return rule("contract-allowlist", contracts=[{"address": TOKEN_CONTRACT, "selectors": list(selectors), **more}])
 
 
@@ -39,24 +39,24 @@ def status(agent: Agent, data: str, value: str = "0") -> int:
 @pytest.mark.parametrize(
     ("rules", "data", "value", "wanted"),
     [
-        ([LIMIT, listed(TRANSFER, APPROVE)], SENT, "0", 403),
-        ([LIMIT, listed(TRANSFER, APPROVE)], SENT + "00", "0", 403),
-        ([LIMIT, listed(TRANSFER, APPROVE)], WITHIN + "00", "0", 202),
-        ([LIMIT, listed(TRANSFER, APPROVE, unread="allow")], WITHIN + "00", "0", 202),
-        ([LIMIT, listed(TRANSFER, APPROVE)], call(APPROVE, STRANGER, UNLIMITED) + "00", "0", 202),
-        ([LIMIT, listed(TRANSFER)], SENT, "1", 403),
-        ([LIMIT, listed(TRANSFER)], SENT[:10] + "01" + SENT[12:], "0", 403),
-        ([LIMIT, listed("0xdeadbeef")], "0xdeadbeef", "0", 202),
+        ([LIMIT, listing_rule(TRANSFER, APPROVE)], SENT, "0", 403),
+        ([LIMIT, listing_rule(TRANSFER, APPROVE)], SENT + "00", "0", 403),
+        ([LIMIT, listing_rule(TRANSFER, APPROVE)], WITHIN + "00", "0", 202),
+        ([LIMIT, listing_rule(TRANSFER, APPROVE, unread="allow")], WITHIN + "00", "0", 202),
+        ([LIMIT, listing_rule(TRANSFER, APPROVE)], call(APPROVE, STRANGER, UNLIMITED) + "00", "0", 202),
+        ([LIMIT, listing_rule(TRANSFER)], SENT, "1", 403),
+        ([LIMIT, listing_rule(TRANSFER)], SENT[:10] + "01" + SENT[12:], "0", 403),
+        ([LIMIT, listing_rule("0xdeadbeef")], "0xdeadbeef", "0", 202),
         ([BLOCKED], WITHIN, "0", 403),
         ([BLOCKED], WITHIN + "00", "0", 403),
         ([BLOCKED], "0xdeadbeef", "0", 202),
         ([BLOCKED], multicall(WITHIN), "0", 403),
-        ([listed(TRANSFER, MULTICALL)], multicall(WITHIN), "0", 200),
-        ([listed(TRANSFER, MULTICALL)], multicall(WITHIN, "0x12345678"), "0", 403),
-        ([listed(TRANSFER, MULTICALL)], multicall("0x12345678"), "0", 403),
-        ([listed(TRANSFER, MULTICALL)], multicall(WITHIN + "00"), "0", 202),
-        ([listed(TRANSFER, MULTICALL)], multicall(WITHIN)[:-2], "0", 403),
-        ([listed(TRANSFER, unread="allow")], WITHIN + "00", "0", 200),
+        ([listing_rule(TRANSFER, MULTICALL)], multicall(WITHIN), "0", 200),
+        ([listing_rule(TRANSFER, MULTICALL)], multicall(WITHIN, "0x12345678"), "0", 403),
+        ([listing_rule(TRANSFER, MULTICALL)], multicall("0x12345678"), "0", 403),
+        ([listing_rule(TRANSFER, MULTICALL)], multicall(WITHIN + "00"), "0", 202),
+        ([listing_rule(TRANSFER, MULTICALL)], multicall(WITHIN)[:-2], "0", 403),
+        ([listing_rule(TRANSFER, unread="allow")], WITHIN + "00", "0", 200),
     ],
 )
 def test_nothing_unread_passes_a_rule_that_it_may_touch(
@@ -84,7 +84,7 @@ def test_a_setting_lets_pass_what_no_rule_is_about_and_nothing_else(tenant: Tena
     tenant.ok("PUT", f"/tenants/{tenant.id}/config", {"approvalConfig": {"uncoveredEffects": "allow"}})
     try:
         assert status(tenant.agent(rule("spending-limit", maxPerDay="1000")), "0xdeadbeef") == 200
-        for rules in ([LIMIT], [BLOCKED], [listed("0xdeadbeef")], [LIMIT, listed("0xdeadbeef")]):
+        for rules in ([LIMIT], [BLOCKED], [listing_rule("0xdeadbeef")], [LIMIT, listing_rule("0xdeadbeef")]):
             assert status(tenant.agent(*rules), "0xdeadbeef") == 202
     finally:
         tenant.ok("PUT", f"/tenants/{tenant.id}/config", {"approvalConfig": {"uncoveredEffects": "queue"}})

@@ -14,7 +14,7 @@ TRANSFER, APPROVE = "0xa9059cbb", "0x095ea7b3"
 _references = itertools.count(1)
 
 
-def authorised(owner: Person, agent: Agent, *permissions: str) -> Agent:
+def with_signer(owner: Person, agent: Agent, *permissions: str) -> Agent:
     """The agent with a signer of its own, whose credential its transfers bring; `transfer` is what the signer may."""
     made = new_signer(owner, agent, permissions=list(permissions) or ["transfer"])
     agent.signer = {"X-Service-Signer-Id": made["id"], "X-Service-Signer-Secret": made["credentialSecret"]}
@@ -38,7 +38,7 @@ def reference() -> str:
     return f"invoice-{next(_references)}"
 
 
-def listed(**changed: Any) -> dict[str, Any]:
+def list_entry(**changed: Any) -> dict[str, Any]:
     """An entry of a contract-allowlist under which a token may be transferred, with its constraints changed."""
     limits = {"recipientAllowlist": [ADDRESS], "maxAmount": "100", **changed}
     kept = {name: one for name, one in limits.items() if one is not ...}

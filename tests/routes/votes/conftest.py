@@ -19,7 +19,7 @@ def three(service: Service, tenant: Tenant) -> Iterator[list[Approver]]:
 
 
 @pytest.fixture
-def guarded(tenant: Tenant, three: list[Approver]) -> Agent:
+def voted_agent(tenant: Tenant, three: list[Approver]) -> Agent:
     """An agent whose every order needs two of the three."""
     agent = tenant.agent()
     three[0].person.ok("PUT", f"/agents/{agent.id}/policies", [quorum(2, *three)])

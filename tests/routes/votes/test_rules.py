@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
+from tests.fixtures.app_clients import app_client_of
 from tests.fixtures.approvers import Approver, Authenticator, quorum
 from tests.fixtures.callers import Agent, Tenant, rule
 from tests.fixtures.people import member
 from tests.fixtures.server import Service
-from tests.table.journeys import app_client_of
 
 NOBODY = "00000000-0000-4000-8000-000000000000"
 
 
-def refused(answer: Any) -> tuple[int, str]:
+def status_and_code(answer: Any) -> tuple[int, str]:
     return answer.status_code, answer.json()["data"].get("code")
 
 
@@ -28,8 +28,8 @@ def test_only_a_person_with_a_second_factor_adds_the_rule(
     owner = member(service, tenant, "owner", mfa=True)
     with closing(plain), closing(owner), closing(app_client_of(owner)) as client:
         for caller in (tenant, agent, client):
-            assert refused(caller.put(path, json=[quorum(1, ada)]))[0] == 403, caller
-        assert refused(plain.put(path, json=[quorum(1, ada)])) == (403, "mfa_required")
+            assert status_and_code(caller.put(path, json=[quorum(1, ada)]))[0] == 403, caller
+        assert status_and_code(plain.put(path, json=[quorum(1, ada)])) == (403, "mfa_required")
         batch = {"agents": [{"id": "x-1", "name": "X"}], "applyPolicies": [quorum(1, ada)]}
         assert not tenant.post("/agents/batch", json=batch).is_success
 
@@ -57,22 +57,22 @@ def test_a_rule_names_members_with_a_living_key_each_once(tenant: Tenant, three:
         [{"userId": NOBODY, "keys": [ada.authenticator.fingerprint]}],
         [{"userId": ada.person.id, "keys": [unknown]}],
         [{"userId": ada.person.id, "keys": [of_ben]}],
-        [cyd.named()],
+        [cyd.reference()],
     ):
         sent = {"type": "approval-quorum", "enabled": True, "config": {"threshold": 1, "approvers": named}}
-        assert refused(ada.person.put(path, json=[sent])) == (400, "unknown_approver")
+        assert status_and_code(ada.person.put(path, json=[sent])) == (400, "unknown_approver")
     for named in (
-        [ada.named(), ada.named()],
-        [ada.named(), {"userId": ben.person.id, "keys": [ada.authenticator.fingerprint]}],
+        [ada.reference(), ada.reference()],
+        [ada.reference(), {"userId": ben.person.id, "keys": [ada.authenticator.fingerprint]}],
         [{"userId": ada.person.id, "keys": []}],
     ):
         sent = {"type": "approval-quorum", "enabled": True, "config": {"threshold": 1, "approvers": named}}
         assert ada.person.put(path, json=[sent]).status_code == 400
 
 
-def test_a_looser_set_needs_votes(tenant: Tenant, guarded: Agent, three: list[Approver]) -> None:
+def test_a_looser_set_needs_votes(tenant: Tenant, voted_agent: Agent, three: list[Approver]) -> None:
     ada, ben, cyd = three
-    path = f"/agents/{guarded.id}/policies"
+    path = f"/agents/{voted_agent.id}/policies"
     looser: list[list[dict[str, Any]]] = [
         [],
         [quorum(2, *three, enabled=False)],
@@ -82,7 +82,7 @@ def test_a_looser_set_needs_votes(tenant: Tenant, guarded: Agent, three: list[Ap
     ]
     for caller in (tenant, ada.person):
         for rules in looser:
-            assert refused(caller.put(path, json=rules)) == (403, "quorum_needed"), rules
+            assert status_and_code(caller.put(path, json=rules)) == (403, "quorum_needed"), rules
 
     (kept,) = tenant.ok("GET", path)
     assert kept["config"]["threshold"] == 2
@@ -100,35 +100,35 @@ def ballot(agent: Agent, voter: Approver, rules: list[dict[str, Any]], version: 
     return {"policies": rules, "vote": voter.vote(item, said={"kind": "policies"})}
 
 
-def test_votes_loosen_the_set(tenant: Tenant, guarded: Agent, three: list[Approver]) -> None:
+def test_votes_loosen_the_set(tenant: Tenant, voted_agent: Agent, three: list[Approver]) -> None:
     ada, ben, cyd = three
-    path = f"/agents/{guarded.id}/policies"
+    path = f"/agents/{voted_agent.id}/policies"
     version = tenant.ok("GET", f"{path}/votes")["version"]
     looser = [{**rule("allowed-chains", chains=[1]), "id": "one"}]
     other = [{**rule("allowed-chains", chains=[2]), "id": "one"}]
 
-    first = ada.person.post(f"{path}/votes", json=ballot(guarded, ada, looser, version))
+    first = ada.person.post(f"{path}/votes", json=ballot(voted_agent, ada, looser, version))
     assert (first.status_code, first.json()["data"]["have"]) == (202, 1), first.text
-    assert refused(ben.person.post(f"{path}/votes", json=ballot(guarded, ben, looser, version + 1))) == (
+    assert status_and_code(ben.person.post(f"{path}/votes", json=ballot(voted_agent, ben, looser, version + 1))) == (
         403,
         "vote_refused",
     )
-    theirs = cyd.person.post(f"{path}/votes", json=ballot(guarded, cyd, other, version))
+    theirs = cyd.person.post(f"{path}/votes", json=ballot(voted_agent, cyd, other, version))
     assert (theirs.status_code, theirs.json()["data"]["have"]) == (202, 1)
 
-    last = ben.person.post(f"{path}/votes", json=ballot(guarded, ben, looser, version))
+    last = ben.person.post(f"{path}/votes", json=ballot(voted_agent, ben, looser, version))
 
     assert (last.status_code, last.json()["data"]["have"]) == (200, 2), last.text
     assert [one["type"] for one in tenant.ok("GET", path)] == ["allowed-chains"]
     assert tenant.ok("GET", f"{path}/votes")["version"] == version + 1
-    late = cyd.person.post(f"{path}/votes", json=ballot(guarded, cyd, looser, version))
-    assert refused(late) == (403, "vote_refused")
+    late = cyd.person.post(f"{path}/votes", json=ballot(voted_agent, cyd, looser, version))
+    assert status_and_code(late) == (403, "vote_refused")
 
 
-def test_votes_need_the_id_of_every_rule(guarded: Agent, three: list[Approver]) -> None:
+def test_votes_need_the_id_of_every_rule(voted_agent: Agent, three: list[Approver]) -> None:
     body = {
         "policies": [rule("allowed-chains", chains=[1])],
         "vote": three[0].vote({"id": "x", "txId": "1", "digest": ""}),
     }
 
-    assert three[0].person.post(f"/agents/{guarded.id}/policies/votes", json=body).status_code == 400
+    assert three[0].person.post(f"/agents/{voted_agent.id}/policies/votes", json=body).status_code == 400

@@ -18,8 +18,8 @@ def waiting(tenant: Tenant, agent: Agent) -> dict[str, Any]:
     return tenant.ok("GET", f"/approvals/{answer.json()['data']['approvalId']}")
 
 
-def test_two_votes_of_three_sign_an_order(tenant: Tenant, guarded: Agent, three: list[Approver]) -> None:
-    item = waiting(tenant, guarded)
+def test_two_votes_of_three_sign_an_order(tenant: Tenant, voted_agent: Agent, three: list[Approver]) -> None:
+    item = waiting(tenant, voted_agent)
     ada, ben, cyd = three
 
     first = ada.approve(item)
@@ -41,9 +41,9 @@ def test_two_votes_of_three_sign_an_order(tenant: Tenant, guarded: Agent, three:
 
 
 def test_an_approval_without_a_vote_leaves_the_item_waiting(
-    tenant: Tenant, guarded: Agent, three: list[Approver]
+    tenant: Tenant, voted_agent: Agent, three: list[Approver]
 ) -> None:
-    item = waiting(tenant, guarded)
+    item = waiting(tenant, voted_agent)
 
     for caller in (tenant, three[0].person):
         answer = caller.post(f"/approvals/{item['id']}/approve", json={})
@@ -52,8 +52,8 @@ def test_an_approval_without_a_vote_leaves_the_item_waiting(
     assert tenant.ok("GET", f"/approvals/{item['id']}")["status"] == "pending"
 
 
-def test_the_same_person_votes_once(tenant: Tenant, guarded: Agent, three: list[Approver]) -> None:
-    item = waiting(tenant, guarded)
+def test_the_same_person_votes_once(tenant: Tenant, voted_agent: Agent, three: list[Approver]) -> None:
+    item = waiting(tenant, voted_agent)
 
     assert three[0].approve(item).status_code == 202
     again = three[0].approve(item)
@@ -61,19 +61,19 @@ def test_the_same_person_votes_once(tenant: Tenant, guarded: Agent, three: list[
     assert (again.status_code, again.json()["data"]["votes"]["have"]) == (202, 1)
 
 
-def test_the_vault_takes_a_vote_as_the_queue_does(tenant: Tenant, guarded: Agent, three: list[Approver]) -> None:
-    item = waiting(tenant, guarded)
+def test_the_vault_takes_a_vote_as_the_queue_does(tenant: Tenant, voted_agent: Agent, three: list[Approver]) -> None:
+    item = waiting(tenant, voted_agent)
     body = {"digest": item["digest"], "vote": three[0].vote(item)}
 
-    answer = three[0].person.post(f"/vault/{guarded.id}/approve/{item['txId']}", json=body)
+    answer = three[0].person.post(f"/vault/{voted_agent.id}/approve/{item['txId']}", json=body)
 
     assert (answer.status_code, answer.json()["data"]["votes"]["have"]) == (202, 1)
     assert three[1].approve(item).status_code == 200
 
 
-def test_two_last_votes_at_once_sign_once(tenant: Tenant, guarded: Agent, three: list[Approver]) -> None:
+def test_two_last_votes_at_once_sign_once(tenant: Tenant, voted_agent: Agent, three: list[Approver]) -> None:
     for _ in range(8):
-        item = waiting(tenant, guarded)
+        item = waiting(tenant, voted_agent)
         with ThreadPoolExecutor(3) as pool:
             answers = list(pool.map(lambda one, item=item: one.approve(item).status_code, three))
         assert sorted(answers).count(200) == 1, answers
@@ -81,8 +81,8 @@ def test_two_last_votes_at_once_sign_once(tenant: Tenant, guarded: Agent, three:
         assert tenant.ok("GET", f"/approvals/{item['id']}")["txStatus"] == "signed"
 
 
-def test_one_denial_ends_the_item(tenant: Tenant, guarded: Agent, three: list[Approver]) -> None:
-    item = waiting(tenant, guarded)
+def test_one_denial_ends_the_item(tenant: Tenant, voted_agent: Agent, three: list[Approver]) -> None:
+    item = waiting(tenant, voted_agent)
     assert three[0].approve(item).status_code == 202
 
     tenant.ok("POST", f"/approvals/{item['id']}/deny", {"reason": "no"})
@@ -92,10 +92,10 @@ def test_one_denial_ends_the_item(tenant: Tenant, guarded: Agent, three: list[Ap
 
 @pytest.mark.parametrize("order", ["removed", "revoked", "unnamed", "demoted"])
 def test_a_vote_counts_no_more_once_what_it_stands_on_is_gone(
-    service: Service, tenant: Tenant, guarded: Agent, three: list[Approver], order: str
+    service: Service, tenant: Tenant, voted_agent: Agent, three: list[Approver], order: str
 ) -> None:
     ada, ben, cyd = three
-    item = waiting(tenant, guarded)
+    item = waiting(tenant, voted_agent)
     assert ada.approve(item).status_code == 202
     with platform_client(service) as platform:
         members = f"/platform/tenants/{tenant.id}/members"
@@ -106,7 +106,7 @@ def test_a_vote_counts_no_more_once_what_it_stands_on_is_gone(
     if order == "revoked":
         ben.person.ok("DELETE", f"/approver-keys/{ada.authenticator.id}")
     if order == "unnamed":
-        ben.person.ok("PUT", f"/agents/{guarded.id}/policies", [quorum(2, ben, cyd)])
+        ben.person.ok("PUT", f"/agents/{voted_agent.id}/policies", [quorum(2, ben, cyd)])
 
     second = ben.approve(item)
 
@@ -137,10 +137,10 @@ def test_a_hard_rule_refuses_however_many_voted(tenant: Tenant, three: list[Appr
 
 
 def test_a_vote_that_does_not_count_is_refused_and_kept_nowhere(
-    service: Service, tenant: Tenant, guarded: Agent, three: list[Approver]
+    service: Service, tenant: Tenant, voted_agent: Agent, three: list[Approver]
 ) -> None:
     ada, ben, _ = three
-    item, other = waiting(tenant, guarded), waiting(tenant, guarded)
+    item, other = waiting(tenant, voted_agent), waiting(tenant, voted_agent)
     stranger = approver(service, tenant)
     unpinned = Authenticator()
     unpinned.id = ada.person.ok("POST", "/approver-keys", unpinned.registration())["id"]
@@ -170,8 +170,8 @@ def test_a_vote_that_does_not_count_is_refused_and_kept_nowhere(
     assert ada.approve(item, honest).status_code == 202
 
 
-def test_a_counter_that_does_not_rise_is_refused(tenant: Tenant, guarded: Agent, three: list[Approver]) -> None:
-    first, second = waiting(tenant, guarded), waiting(tenant, guarded)
+def test_a_counter_that_does_not_rise_is_refused(tenant: Tenant, voted_agent: Agent, three: list[Approver]) -> None:
+    first, second = waiting(tenant, voted_agent), waiting(tenant, voted_agent)
     ada = three[0]
 
     assert ada.approve(first, ada.vote(first, count=5)).status_code == 202
@@ -180,8 +180,8 @@ def test_a_counter_that_does_not_rise_is_refused(tenant: Tenant, guarded: Agent,
     assert ada.approve(second, ada.vote(second, count=6)).status_code == 202
 
 
-def test_a_vote_is_told_and_leaves_an_audit_row(tenant: Tenant, guarded: Agent, three: list[Approver]) -> None:
-    item = waiting(tenant, guarded)
+def test_a_vote_is_told_and_leaves_an_audit_row(tenant: Tenant, voted_agent: Agent, three: list[Approver]) -> None:
+    item = waiting(tenant, voted_agent)
     three[0].approve(item)
 
     rows = three[0].person.ok("GET", f"/audit/events?resourceId={item['id']}")["data"]
@@ -190,12 +190,12 @@ def test_a_vote_is_told_and_leaves_an_audit_row(tenant: Tenant, guarded: Agent, 
     assert (rows[0]["metadata"]["have"], rows[0]["metadata"]["need"]) == (1, 2)
 
 
-def test_the_receipt_states_the_votes(tenant: Tenant, guarded: Agent, three: list[Approver]) -> None:
-    item = waiting(tenant, guarded)
+def test_the_receipt_states_the_votes(tenant: Tenant, voted_agent: Agent, three: list[Approver]) -> None:
+    item = waiting(tenant, voted_agent)
     for one in three[:2]:
         one.approve(item)
 
-    answer = tenant.get(f"/vault/{guarded.id}/transactions/{item['txId']}/receipt")
+    answer = tenant.get(f"/vault/{voted_agent.id}/transactions/{item['txId']}/receipt")
 
     votes = answer.json()["data"]["receipt"]["approval"]["votes"]
     assert {vote["userId"] for vote in votes} == {one.person.id for one in three[:2]}

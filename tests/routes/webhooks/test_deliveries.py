@@ -54,7 +54,7 @@ def over(person: Person, webhook: str, count: int = 1) -> list[dict[str, Any]]:
     )
 
 
-def signed(agent: Agent) -> None:
+def sign(agent: Agent) -> None:
     assert agent.sign().status_code == 200
 
 
@@ -70,7 +70,7 @@ async def set_to(owner: asyncpg.Connection, delivery: str, **columns: Any) -> No
 
 def test_deliveries_are_listed_without_their_payload(as_owner: Person, agent: Agent, receiver: Receiver) -> None:
     webhook = endpoint(as_owner, receiver.url("/200/listed?token=ours"), events=["tx.signed"])
-    signed(agent)
+    sign(agent)
 
     found = over(as_owner, webhook)[0]
     assert list(found) == FIELDS
@@ -94,7 +94,7 @@ def test_an_endpoint_gets_what_it_subscribed_to_and_nothing_else(
     wants_not = endpoint(as_owner, receiver.url("/200/not"), events=["tx.denied"])
     disabled = endpoint(as_owner, receiver.url("/200/disabled"))
     as_owner.ok("PUT", f"/webhooks/{disabled}", {"enabled": False})
-    signed(agent)
+    sign(agent)
 
     assert over(as_owner, wants)[0]["eventType"] == "tx.signed"
     assert deliveries(as_owner, wants_not) == deliveries(as_owner, disabled) == []
@@ -245,7 +245,7 @@ async def test_an_endpoint_is_sent_a_hundred_tests_and_replays_at_most(
     as_owner: Person, agent: Agent, receiver: Receiver, owner: asyncpg.Connection
 ) -> None:
     webhook, other = (endpoint(as_owner, receiver.url(f"/200/{name}")) for name in ("many", "few"))
-    signed(agent)
+    sign(agent)
     replay = f"/webhooks/deliveries/{over(as_owner, webhook)[0]['id']}/replay"
     made = (
         "INSERT INTO deliveries (tenant_id, endpoint_id, event, url, status, max_attempts, replayed_from, created_at,"
@@ -271,7 +271,7 @@ async def test_an_endpoint_is_sent_a_hundred_tests_and_replays_at_most(
 
 def test_a_retry_does_not_wait_and_counts(as_owner: Person, agent: Agent, receiver: Receiver) -> None:
     webhook = endpoint(as_owner, receiver.url("/500/retry"), maxRetries=1, retryBackoffMs=86_400_000)
-    signed(agent)
+    sign(agent)
     failed = over(as_owner, webhook)[0]
     path = f"/webhooks/deliveries/{failed['id']}/retry"
     assert (failed["attempts"], failed["nextRetryAt"] > failed["createdAt"]) == (1, True)
@@ -291,7 +291,7 @@ async def test_only_what_has_failed_is_tried_again(
     as_owner: Person, agent: Agent, receiver: Receiver, owner: asyncpg.Connection
 ) -> None:
     webhook = endpoint(as_owner, receiver.url("/200/done"))
-    signed(agent)
+    sign(agent)
     done = over(as_owner, webhook)[0]["id"]
     path = f"/webhooks/deliveries/{done}/retry"
 
@@ -307,7 +307,7 @@ async def test_only_what_has_failed_is_tried_again(
 
 def test_a_replay_is_a_new_delivery_of_the_same_event(as_owner: Person, agent: Agent, receiver: Receiver) -> None:
     webhook = endpoint(as_owner, receiver.url("/200/replay"))
-    signed(agent)
+    sign(agent)
     first = over(as_owner, webhook)[0]
 
     replayed = as_owner.ok("POST", f"/webhooks/deliveries/{first['id']}/replay")
@@ -326,7 +326,7 @@ async def test_a_delivery_under_way_is_not_replayed(
     as_owner: Person, agent: Agent, receiver: Receiver, owner: asyncpg.Connection
 ) -> None:
     webhook = endpoint(as_owner, receiver.url("/200/way"))
-    signed(agent)
+    sign(agent)
     delivery = over(as_owner, webhook)[0]["id"]
     path = f"/webhooks/deliveries/{delivery}/replay"
 
@@ -353,7 +353,7 @@ def test_an_endpoint_that_is_another_now_gets_no_replay(
     as_owner: Person, agent: Agent, receiver: Receiver, change: dict[str, Any] | None, code: str
 ) -> None:
     webhook = endpoint(as_owner, receiver.url("/500/other"), retryBackoffMs=86_400_000)
-    signed(agent)
+    sign(agent)
     path = f"/webhooks/deliveries/{over(as_owner, webhook)[0]['id']}"
     if change is None:
         as_owner.ok("DELETE", f"/webhooks/{webhook}")
@@ -370,7 +370,7 @@ async def test_an_event_that_is_not_kept_any_more_is_not_replayed(
     as_owner: Person, agent: Agent, receiver: Receiver, owner: asyncpg.Connection
 ) -> None:
     webhook = endpoint(as_owner, receiver.url("/200/old"))
-    signed(agent)
+    sign(agent)
     delivery = over(as_owner, webhook)[0]["id"]
 
     await owner.execute("DELETE FROM events WHERE tenant_id = $1", as_owner.tenant)
@@ -382,7 +382,7 @@ def test_a_delivery_is_nothing_to_another_tenant(
     service: Service, as_owner: Person, agent: Agent, receiver: Receiver, other_tenant: Tenant
 ) -> None:
     webhook = endpoint(as_owner, receiver.url("/500/foreign"))
-    signed(agent)
+    sign(agent)
     delivery = over(as_owner, webhook)[0]["id"]
 
     with closing(member(service, other_tenant, "owner", mfa=True)) as stranger:

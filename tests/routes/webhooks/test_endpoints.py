@@ -9,6 +9,7 @@ from typing import Any
 import asyncpg
 import pytest
 
+from custody.webhooks.names import SUBSCRIBABLE
 from tests.fixtures.callers import Tenant, new_tenant
 from tests.fixtures.deployments import partner_of
 from tests.fixtures.people import Person, member, says
@@ -16,30 +17,11 @@ from tests.fixtures.server import Service
 from tests.outside.wallet import Wallet
 
 URL = "https://hooks.example.com/in?of=us"
-EVENTS = [
-    "tx.pending",
-    "approval.voted",
-    "quorum.broken",
-    "tx.approved",
-    "tx.denied",
-    "tx.signed",
-    "tx.confirmed",
-    "tx.failed",
-    "spend.threshold",
-    "policy.violation",
-    "intent.created",
-    "intent.authorized",
-    "intent.executed",
-    "intent.failed",
-    "intent.rejected",
-    "intent.canceled",
-    "intent.expired",
-    "user.unlinked_account",
-]
+EVENTS = list(SUBSCRIBABLE)
 PUBLIC = {"domain": "custody.example.com", "uri": "https://custody.example.com/"}
 
 
-def made(person: Person, url: str = URL, **fields: Any) -> dict[str, Any]:
+def make(person: Person, url: str = URL, **fields: Any) -> dict[str, Any]:
     webhook: dict[str, Any] = person.ok("POST", "/webhooks", {"url": url, **fields})
     return webhook
 
@@ -72,7 +54,7 @@ def test_a_new_endpoint_has_the_defaults_and_shows_its_secret(as_owner: Person) 
 
 
 def test_one_endpoint_is_read_without_its_secret(as_owner: Person) -> None:
-    webhook = made(as_owner)
+    webhook = make(as_owner)
     webhook.pop("secret")
 
     assert as_owner.ok("GET", f"/webhooks/{webhook['id']}") == webhook
@@ -82,7 +64,7 @@ def test_one_endpoint_is_read_without_its_secret(as_owner: Person) -> None:
 
 
 def test_a_list_has_everything_but_the_secrets_newest_first(as_owner: Person) -> None:
-    first, second = made(as_owner), made(as_owner, events=["tx.signed", "tx.denied"], description="ours", maxRetries=0)
+    first, second = make(as_owner), make(as_owner, events=["tx.signed", "tx.denied"], description="ours", maxRetries=0)
 
     answer = as_owner.get("/webhooks")
 
@@ -94,7 +76,7 @@ def test_a_list_has_everything_but_the_secrets_newest_first(as_owner: Person) ->
 
 
 async def test_the_secret_is_kept_sealed_and_nowhere_else(as_owner: Person, owner: asyncpg.Connection) -> None:
-    webhook = made(as_owner)
+    webhook = make(as_owner)
 
     kept = await owner.fetchval(
         "SELECT blob FROM identity_sealed WHERE tenant_id = $1 AND owner_kind = 'webhook' AND owner = $2",
@@ -119,7 +101,7 @@ def test_a_second_request_with_the_same_key_does_not_show_the_secret_again(as_ow
 
 
 def test_a_change_changes_what_it_names_and_nothing_else(as_owner: Person) -> None:
-    webhook = made(as_owner, description="ours", events=["tx.signed"])
+    webhook = make(as_owner, description="ours", events=["tx.signed"])
     webhook.pop("secret")
 
     changed = as_owner.ok("PUT", f"/webhooks/{webhook['id']}", {"enabled": False, "retryBackoffMs": 1000})
@@ -131,7 +113,7 @@ def test_a_change_changes_what_it_names_and_nothing_else(as_owner: Person) -> No
 
 
 def test_a_deleted_endpoint_is_gone(as_owner: Person) -> None:
-    webhook = made(as_owner)
+    webhook = make(as_owner)
     path = f"/webhooks/{webhook['id']}"
 
     assert as_owner.ok("DELETE", path) == {"deleted": webhook["id"]}
@@ -143,7 +125,7 @@ def test_a_deleted_endpoint_is_gone(as_owner: Person) -> None:
 
 
 async def test_changes_of_webhooks_are_audited(as_owner: Person, owner: asyncpg.Connection) -> None:
-    webhook = made(as_owner)["id"]
+    webhook = make(as_owner)["id"]
     as_owner.ok("PUT", f"/webhooks/{webhook}", {"url": "https://other.example.com:8443/token?token"})
     as_owner.ok("POST", f"/webhooks/{webhook}/test")
     as_owner.ok("DELETE", f"/webhooks/{webhook}")
@@ -167,7 +149,7 @@ async def test_changes_of_webhooks_are_audited(as_owner: Person, owner: asyncpg.
 
 
 async def test_of_a_change_of_something_else_no_host_is_told(as_owner: Person, owner: asyncpg.Connection) -> None:
-    webhook = made(as_owner)["id"]
+    webhook = make(as_owner)["id"]
     as_owner.ok("PUT", f"/webhooks/{webhook}", {"description": "another"})
 
     metadata = await owner.fetchval(
@@ -178,7 +160,7 @@ async def test_of_a_change_of_something_else_no_host_is_told(as_owner: Person, o
 
 
 def test_an_endpoint_is_nothing_to_another_tenant(service: Service, as_owner: Person, other_tenant: Tenant) -> None:
-    webhook = made(as_owner)["id"]
+    webhook = make(as_owner)["id"]
     with closing(member(service, other_tenant, "owner", mfa=True)) as stranger:
         answers = [
             stranger.put(f"/webhooks/{webhook}", json={"enabled": False}),
@@ -194,13 +176,13 @@ def test_an_endpoint_is_nothing_to_another_tenant(service: Service, as_owner: Pe
 
 
 def test_a_tenant_has_fifty_at_most(as_owner: Person) -> None:
-    ids = [made(as_owner)["id"] for _ in range(50)]
+    ids = [make(as_owner)["id"] for _ in range(50)]
 
     refused = as_owner.post("/webhooks", json={"url": URL})
     as_owner.ok("DELETE", f"/webhooks/{ids[0]}")
 
     assert (refused.status_code, refused.json()["data"]["code"]) == (409, "quota_exceeded")
-    assert made(as_owner)
+    assert make(as_owner)
 
 
 @pytest.mark.parametrize(
@@ -251,7 +233,7 @@ def test_an_address_where_no_webhook_may_go_is_refused(owner_of_tenant: Person, 
 
 
 def test_a_bad_address_is_refused_in_a_change_too(as_owner: Person) -> None:
-    webhook = made(as_owner)["id"]
+    webhook = make(as_owner)["id"]
 
     answer = as_owner.put(f"/webhooks/{webhook}", json={"url": "https://10.0.0.1/"})
 
@@ -292,7 +274,7 @@ def test_a_bad_field_is_named(owner_of_tenant: Person, body: dict[str, Any], fie
 def test_on_loopback_a_receiver_may_be_there_too(as_owner: Person) -> None:
     urls = ("http://localhost:9/", "http://127.0.0.1:9/x", "http://[::1]:9/", "https://localhost/")
 
-    assert {made(as_owner, url)["url"] for url in urls} == set(urls)
+    assert {make(as_owner, url)["url"] for url in urls} == set(urls)
 
 
 def test_where_the_world_reaches_the_service_loopback_is_no_target(service: Service) -> None:
@@ -306,6 +288,6 @@ def test_where_the_world_reaches_the_service_loopback_is_no_target(service: Serv
         person.enrol_totp()
 
         refused = [person.post("/webhooks", json={"url": url}) for url in urls]
-        assert made(person)["url"] == URL
+        assert make(person)["url"] == URL
 
     assert {(answer.status_code, answer.json()["data"]["code"]) for answer in refused} == {(400, "bad_webhook_url")}

@@ -17,7 +17,7 @@ Judge = Callable[[str, dict[str, str], bytes], bool]
 
 
 @pytest.fixture
-def sent(as_owner: Person) -> Iterator[tuple[str, Received]]:
+def secret_and_delivery(as_owner: Person) -> Iterator[tuple[str, Received]]:
     """A secret, and a delivery that was signed with it."""
     with running_receiver() as receiver:
         made = as_owner.ok("POST", "/webhooks", {"url": receiver.url()})
@@ -38,9 +38,9 @@ def example(page: str) -> Judge:
     return is_genuine
 
 
-def test_the_example_takes_what_is_genuine_and_nothing_else(sent: tuple[str, Received]) -> None:
+def test_the_example_takes_what_is_genuine_and_nothing_else(secret_and_delivery: tuple[str, Received]) -> None:
     is_genuine = example(PAGE)
-    secret, received = sent
+    secret, received = secret_and_delivery
 
     assert is_genuine(secret, received.headers, received.body)
     assert not is_genuine(secret, received.headers, received.body + b" ")
@@ -50,7 +50,7 @@ def test_the_example_takes_what_is_genuine_and_nothing_else(sent: tuple[str, Rec
         assert not is_genuine(secret, {**received.headers, name: "v1,x"}, received.body)
 
 
-def test_a_library_for_standard_webhooks_takes_it(sent: tuple[str, Received]) -> None:
-    secret, received = sent
+def test_a_library_for_standard_webhooks_takes_it(secret_and_delivery: tuple[str, Received]) -> None:
+    secret, received = secret_and_delivery
 
     assert Webhook(secret).verify(received.body, received.headers)["event"] == "webhook.test"

@@ -32,12 +32,12 @@ def webhook(as_owner: Person, receiver: Receiver) -> dict[str, Any]:
     return made
 
 
-def rolled(person: Person, webhook: dict[str, Any], **body: int) -> dict[str, Any]:
+def roll(person: Person, webhook: dict[str, Any], **body: int) -> dict[str, Any]:
     answer: dict[str, Any] = person.ok("POST", f"/webhooks/{webhook['id']}/roll-secret", body)
     return answer
 
 
-def delivered(person: Person, webhook: dict[str, Any], receiver: Receiver) -> Received:
+def next_delivery(person: Person, webhook: dict[str, Any], receiver: Receiver) -> Received:
     """The next delivery."""
     before = len(receiver.received)
     person.ok("POST", f"/webhooks/{webhook['id']}/test")
@@ -45,12 +45,12 @@ def delivered(person: Person, webhook: dict[str, Any], receiver: Receiver) -> Re
     return found[0]
 
 
-def verified(secrets: list[str], received: Received) -> list[bool]:
+def verify_with_each(secrets: list[str], received: Received) -> list[bool]:
     """Verify with a foreign library, with each secret; ours, and the example on the page, must say the same."""
-    return [_verified(secret, received) for secret in secrets]
+    return [_verify(secret, received) for secret in secrets]
 
 
-def _verified(secret: str, received: Received) -> bool:
+def _verify(secret: str, received: Received) -> bool:
     own = f"sha256={hmac.new(secret.encode(), received.body, hashlib.sha256).hexdigest()}"
     is_genuine: Judge = example(PAGE)
     try:
@@ -67,18 +67,18 @@ def _verified(secret: str, received: Received) -> bool:
 async def test_either_secret_verifies_until_the_former_one_ends(
     as_owner: Person, webhook: dict[str, Any], receiver: Receiver, owner: asyncpg.Connection
 ) -> None:
-    answer = rolled(as_owner, webhook)
+    answer = roll(as_owner, webhook)
     secrets = [webhook["secret"], answer["secret"]]
-    during = delivered(as_owner, webhook, receiver)
+    during = next_delivery(as_owner, webhook, receiver)
     await owner.execute(
         "UPDATE identity_sealed SET ends_at = now() WHERE owner = $1 AND ends_at IS NOT NULL", webhook["id"]
     )
-    after = delivered(as_owner, webhook, receiver)
+    after = next_delivery(as_owner, webhook, receiver)
 
     assert answer == {**answer, "id": webhook["id"]}
     assert len(answer["formerSecretsEnd"]) == 1
-    assert verified(secrets, during) == [True, True]
-    assert verified(secrets, after) == [False, True]
+    assert verify_with_each(secrets, during) == [True, True]
+    assert verify_with_each(secrets, after) == [False, True]
     # The newest comes first, for receivers that look no further.
     assert (
         during.headers["x-service-signature"].split(" ")[0].removeprefix("sha256=")
@@ -89,7 +89,7 @@ async def test_either_secret_verifies_until_the_former_one_ends(
 async def test_the_overlap_is_a_day_or_as_long_as_asked(
     as_owner: Person, webhook: dict[str, Any], owner: asyncpg.Connection
 ) -> None:
-    ends = [rolled(as_owner, webhook)["formerSecretsEnd"], rolled(as_owner, webhook, overlapSeconds=60)]
+    ends = [roll(as_owner, webhook)["formerSecretsEnd"], roll(as_owner, webhook, overlapSeconds=60)]
     left = await owner.fetch(
         "SELECT round(extract(epoch FROM ends_at - now()) / 60) * 60 AS seconds FROM identity_sealed "
         "WHERE owner = $1 AND ends_at IS NOT NULL ORDER BY ends_at",
@@ -103,25 +103,25 @@ async def test_the_overlap_is_a_day_or_as_long_as_asked(
 def test_a_leaked_secret_ends_at_once_and_all_before_it(
     as_owner: Person, webhook: dict[str, Any], receiver: Receiver
 ) -> None:
-    second = rolled(as_owner, webhook)["secret"]
-    answer = rolled(as_owner, webhook, overlapSeconds=0)
+    second = roll(as_owner, webhook)["secret"]
+    answer = roll(as_owner, webhook, overlapSeconds=0)
 
     assert answer["formerSecretsEnd"] == []
-    received = delivered(as_owner, webhook, receiver)
-    assert verified([webhook["secret"], second, answer["secret"]], received) == [False, False, True]
+    received = next_delivery(as_owner, webhook, receiver)
+    assert verify_with_each([webhook["secret"], second, answer["secret"]], received) == [False, False, True]
 
 
 def test_a_roll_whose_answer_was_lost_locks_out_nobody(
     as_owner: Person, webhook: dict[str, Any], receiver: Receiver
 ) -> None:
-    secrets = [webhook["secret"], *(rolled(as_owner, webhook)["secret"] for _ in range(3))]
+    secrets = [webhook["secret"], *(roll(as_owner, webhook)["secret"] for _ in range(3))]
 
     full = as_owner.post(f"/webhooks/{webhook['id']}/roll-secret", json={})
-    received = delivered(as_owner, webhook, receiver)
+    received = next_delivery(as_owner, webhook, receiver)
 
     assert (full.status_code, full.json()["data"]["code"]) == (409, "too_many_webhook_secrets")
-    assert verified(secrets, received) == [True] * 4
-    assert rolled(as_owner, webhook, overlapSeconds=0)["formerSecretsEnd"] == []
+    assert verify_with_each(secrets, received) == [True] * 4
+    assert roll(as_owner, webhook, overlapSeconds=0)["formerSecretsEnd"] == []
 
 
 @pytest.mark.parametrize("seconds", [-1, 604_801, "60", 1.5, None])
@@ -147,7 +147,7 @@ def test_another_tenants_and_a_deleted_webhook_are_404(
 async def test_secrets_that_somebody_moved_sign_nothing(
     as_owner: Person, webhook: dict[str, Any], receiver: Receiver, owner: asyncpg.Connection, act: str
 ) -> None:
-    rolled(as_owner, webhook)
+    roll(as_owner, webhook)
     if act == "the newest is gone":
         await owner.execute("DELETE FROM identity_sealed WHERE owner = $1 AND ends_at IS NULL", webhook["id"])
     else:
@@ -167,7 +167,7 @@ async def test_secrets_that_somebody_moved_sign_nothing(
 async def test_the_log_tells_of_it_without_a_secret(
     as_owner: Person, webhook: dict[str, Any], owner: asyncpg.Connection
 ) -> None:
-    secret = rolled(as_owner, webhook, overlapSeconds=60)["secret"]
+    secret = roll(as_owner, webhook, overlapSeconds=60)["secret"]
 
     row = await owner.fetchrow(
         "SELECT * FROM audit WHERE resource_id = $1 AND action = 'webhook.secret_rolled'", webhook["id"]

@@ -2,16 +2,16 @@
 
 import ipaddress
 
-import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from api.http.addresses import client_of, counted_as, read
+from tests.fixtures.each import each
 
 PROXIES = [ipaddress.ip_network(network) for network in ("10.0.0.0/8", "fd00::/8")]
 
 
-@pytest.mark.parametrize(
+@each(
     ("peer", "lines", "client"),
     [
         ("10.0.0.1", [], "10.0.0.1"),
@@ -61,7 +61,7 @@ def test_forwarding_headers_written_by_a_client_change_nothing(lines: list[str],
     assert client_of("10.0.0.1", [*lines, str(seen)], PROXIES) == client
 
 
-@pytest.mark.parametrize(
+@each(
     ("address", "name"),
     [
         ("198.51.100.7", "198.51.100.7"),

@@ -8,7 +8,7 @@ from custody.kit import turns
 LONG = FREE_BYTES + 1
 
 
-async def entered(held: Held, name: str, route: str, count: int, *, reads: bool = True) -> int:
+async def count_inside(held: Held, name: str, route: str, count: int, *, reads: bool = True) -> int:
     """Count how many of so many requests are worked on before any of them ends."""
     inside, end = 0, asyncio.Event()
 
@@ -34,7 +34,7 @@ async def test_reads_that_answered_at_length_take_turns() -> None:
     held = Held()
     held.remember("tenant", "/intents", LONG)
 
-    assert await entered(held, "tenant", "/intents", 9) == MAX_LONG_AT_ONCE
+    assert await count_inside(held, "tenant", "/intents", 9) == MAX_LONG_AT_ONCE
 
 
 async def test_a_request_that_waits_for_a_node_lets_another_have_its_turn() -> None:
@@ -53,7 +53,7 @@ async def test_a_request_that_waits_for_a_node_lets_another_have_its_turn() -> N
     async with asyncio.TaskGroup() as requests:
         for name in ("one", "two"):
             requests.create_task(ask_node(name))
-        assert await asyncio.wait_for(entered(held, "tenant", "/agents", 3, reads=False), 5) == 3
+        assert await asyncio.wait_for(count_inside(held, "tenant", "/agents", 3, reads=False), 5) == 3
         async with asyncio.timeout(5), held.turn("tenant", LONG, reads=False):
             answered.set()
             for _ in range(9):
@@ -102,7 +102,7 @@ async def test_a_cancelled_request_ends_without_waiting_for_its_turn() -> None:
 async def test_a_long_body_does_not_wait_for_long_reads() -> None:
     held = Held()
     async with held.turn("tenant", LONG, reads=True):
-        assert await entered(held, "tenant", "/intents", 1, reads=False) == 1
+        assert await count_inside(held, "tenant", "/intents", 1, reads=False) == 1
 
 
 async def test_a_task_that_outlives_its_request_keeps_no_turn() -> None:
@@ -128,16 +128,16 @@ async def test_other_reads_and_other_tenants_wait_for_nobody() -> None:
     held.remember("tenant", "/intents", LONG)
     held.remember("tenant", "/agents", FREE_BYTES)
 
-    assert await entered(held, "tenant", "/agents", 9) == 9
-    assert await entered(held, "other", "/intents", 9) == 9
+    assert await count_inside(held, "tenant", "/agents", 9) == 9
+    assert await count_inside(held, "other", "/intents", 9) == 9
 
 
 async def test_long_reads_of_tenants_take_turns_as_well_and_long_bodies_do_not() -> None:
     held = Held()
 
     async with held.turn("tenant", LONG, reads=True):
-        assert await entered(held, "other", "/intents", 1, reads=False) == 1
-        read = asyncio.ensure_future(_taken(held))
+        assert await count_inside(held, "other", "/intents", 1, reads=False) == 1
+        read = asyncio.ensure_future(_take(held))
         for _ in range(3):
             await asyncio.sleep(0)
         assert not read.done()
@@ -155,7 +155,7 @@ async def test_a_read_that_never_ends_holds_up_others_for_a_moment_at_most() -> 
         pass
 
 
-async def _taken(held: Held) -> None:
+async def _take(held: Held) -> None:
     async with held.turn("other", LONG, reads=True):
         pass
 

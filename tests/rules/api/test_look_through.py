@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.kit.json_bodies import BadBody, look_through
+from tests.fixtures.each import each
 
 # Quotes, backslashes and what looks like an escape, in keys and in values.
 TEXT = st.text(alphabet='"\\u0022:{}[],aé\n\t', max_size=8)
@@ -46,7 +47,7 @@ def test_among_many_objects_it_is_refused_without_its_name() -> None:
     assert (refused.value.code, refused.value.context) == ("duplicate_key", {})
 
 
-@pytest.mark.parametrize("number", ["18446744073709551616", "-9223372036854775809", "1" * 300])
+@each("number", ["18446744073709551616", "-9223372036854775809", "1" * 300])
 def test_a_number_beyond_64_bits_is_refused(number: str) -> None:
     with pytest.raises(BadBody) as refused:
         look_through(f'{{"value":[{number}]}}'.encode())
@@ -54,7 +55,7 @@ def test_a_number_beyond_64_bits_is_refused(number: str) -> None:
     assert refused.value.code == "number_out_of_range"
 
 
-@pytest.mark.parametrize("opening", ["[", '{"a":'])
+@each("opening", ["[", '{"a":'])
 def test_nesting_has_an_end(opening: str) -> None:
     closing = {"[": "]", '{"a":': "}"}[opening]
     look_through((opening * 64 + "1" + closing * 64).encode())

@@ -1,12 +1,12 @@
 """Our shorter way of writing header fields sends what Sanic would."""
 
-import pytest
 from sanic.response import HTTPResponse
 
 from api.http.response import Response
+from tests.fixtures.each import each
 
 
-@pytest.mark.parametrize(
+@each(
     "value",
     [
         "nosniff",
@@ -21,7 +21,7 @@ from api.http.response import Response
         7,
     ],
 )
-@pytest.mark.parametrize("status", [200, 204, 304, 500])
+@each("status", [200, 204, 304, 500])
 def test_every_field_is_sent_as_sanic_sends_it(value: object, status: int) -> None:
     ours, theirs = (
         kind(b"{}", status, {"X-Field": value, "ETag": "a"}, "application/json") for kind in (Response, HTTPResponse)

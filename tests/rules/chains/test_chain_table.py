@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from custody.chains.table import load
+from custody.chains.chains_file import load
 from custody.chains.units import Unit
 
 USDC = "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48"
 MINT = "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v"
 
 
-def declared(tmp_path: Path, chain: int, token: str) -> dict[str, str]:
+def declare(tmp_path: Path, chain: int, token: str) -> dict[str, str]:
     file = tmp_path / "chains.toml"
     file.write_text(f"[[chains]]\nid = {chain}\ntokens = [{token}]\n")
     return {"SERVICE_CHAINS_FILE": str(file)}
@@ -23,10 +23,10 @@ def declared(tmp_path: Path, chain: int, token: str) -> dict[str, str]:
 def test_a_token_is_known_by_its_asset(tmp_path: Path, chain: int, address: str, asset: str) -> None:
     token = f'{{address = "{address}", symbol = "USDC", decimals = 6}}'
 
-    units = load(declared(tmp_path, chain, token)).units
+    units = load(declare(tmp_path, chain, token)).units
 
     assert units.tokens == {asset: Unit("USDC", 6)}
-    assert units.coins[137].told(5 * 10**17) == "0.5 POL"
+    assert units.coins[137].tell(5 * 10**17) == "0.5 POL"
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_a_token_is_known_by_its_asset(tmp_path: Path, chain: int, address: str,
 )
 def test_a_token_that_cannot_be_meant_stops_the_start(tmp_path: Path, token: str) -> None:
     with pytest.raises(ValueError, match="SERVICE_CHAINS_FILE"):
-        load(declared(tmp_path, 1, token))
+        load(declare(tmp_path, 1, token))
 
 
 @pytest.mark.parametrize(("floor", "fits"), [(0, True), (50 * 10**9, True), (50 * 10**9 + 1, False), (-1, False)])

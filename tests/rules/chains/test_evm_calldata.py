@@ -95,7 +95,9 @@ def test_a_token_transfer_names_the_one_who_receives(data: bytes) -> None:
 
     assert (effect.kind, effect.asset, effect.amount) == ("transfer", ASSET, 5)
     assert (effect.from_, effect.to) == (US, OTHER)
-    assert effect.call == Call(CHAIN, TOKEN, "0x" + data[:4].hex(), recipient=OTHER, amount=5, decoded=True)
+    assert effect.call == Call(
+        CHAIN, TOKEN, "0x" + data[:4].hex(), recipient=OTHER, amount=5, decoded=True, arguments=data[4:]
+    )
 
 
 @pytest.mark.parametrize("data", ALLOWS)
@@ -104,7 +106,9 @@ def test_an_approval_names_the_spender(data: bytes) -> None:
 
     assert (effect.kind, effect.asset, effect.amount, effect.unlimited) == ("approval", ASSET, 5, False)
     assert (effect.from_, effect.to, effect.spender) == (US, None, SPENDER)
-    assert effect.call == Call(CHAIN, TOKEN, "0x" + data[:4].hex(), spender=SPENDER, amount=5, decoded=True)
+    assert effect.call == Call(
+        CHAIN, TOKEN, "0x" + data[:4].hex(), spender=SPENDER, amount=5, decoded=True, arguments=data[4:]
+    )
 
 
 @pytest.mark.parametrize("data", REVOKES)
@@ -134,7 +138,7 @@ def test_calls_of_unknown_contracts_or_selectors_are_unread(data: bytes) -> None
     assert (effect.label, effect.size) == ("all of the call", len(data))
     selector = "0x" + (data[:4].hex() if len(data) >= 4 else "")
     garbled = selector in READERS and data not in SOMEBODY_ELSES
-    assert effect.call == Call(CHAIN, TOKEN, selector, garbled=garbled)
+    assert effect.call == Call(CHAIN, TOKEN, selector, garbled=garbled, arguments=data[4:])
 
     (native, unread), (call,) = read(data, value=7)
     assert native == Effect("transfer", EVM_NATIVE, 7, US, TOKEN)
@@ -236,9 +240,10 @@ def test_an_nft_batch_that_does_not_add_up_is_unread(ids: list[int], counts: lis
 
 
 def test_approval_for_all_is_unlimited_and_no_limit_can_judge_it() -> None:
-    effect = only(calldata("setApprovalForAll(address,bool)", SPENDER, True))
+    data = calldata("setApprovalForAll(address,bool)", SPENDER, True)
+    effect = only(data)
 
-    call = Call(CHAIN, TOKEN, "0xa22cb465", spender=SPENDER, amount=MAX_UINT256, decoded=True)
+    call = Call(CHAIN, TOKEN, "0xa22cb465", spender=SPENDER, amount=MAX_UINT256, decoded=True, arguments=data[4:])
     assert effect == Effect(
         "approval", ASSET, MAX_UINT256, US, spender=SPENDER, unlimited=True, nft=True, label="every token", call=call
     )

@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from custody.chains.chains_file import load
 from custody.chains.evm.family import Evm
+from custody.chains.evm.orders import EvmOrder, EvmPrepared
 from custody.chains.evm.transaction import BadTransaction
-from custody.chains.orders import EvmOrder, EvmPrepared
-from custody.chains.table import ChainTable, load
-from custody.protocol.signer.refusals import FeeAboveCap, FeeTooLow, GasLimitTooLow
+from custody.chains.table import ChainTable
+from custody.protocol.signer.order_refusals import FeeAboveCap, FeeTooLow, GasLimitTooLow
 from signer.ledger import Facts
 from signer.orders.evm import EVM_TRANSACTION, Fees
 from signer.orders.kind import Inputs
@@ -46,7 +47,7 @@ FACTS: dict[str, Any] = {
 }  # fmt: skip
 
 
-def changed(chain: int, **fields: int) -> ChainTable:
+def with_figures(chain: int, **fields: int) -> ChainTable:
     """The table with other figures of one chain, as the operator's file gives them."""
     rows = {one.id: one for one in CHAINS.all}
     return ChainTable(rows | {chain: msgspec.structs.replace(rows[chain], **fields)}, 1)
@@ -75,8 +76,8 @@ def test_chosen_fees_are_not_below_the_floor_of_the_chain(
 
 
 def test_the_operator_sets_another_floor() -> None:
-    assert fees(order(MAINNET), None, changed(MAINNET, min_priority_fee_per_gas=7 * GWEI)).priority_fee == 7 * GWEI
-    assert fees(order(POLYGON), None, changed(POLYGON, min_priority_fee_per_gas=0)).priority_fee == GWEI
+    assert fees(order(MAINNET), None, with_figures(MAINNET, min_priority_fee_per_gas=7 * GWEI)).priority_fee == 7 * GWEI
+    assert fees(order(POLYGON), None, with_figures(POLYGON, min_priority_fee_per_gas=0)).priority_fee == GWEI
 
 
 @pytest.mark.parametrize("own", [{"max_fee": 25 * GWEI - 1}, {"tip": 25 * GWEI - 1}, {"max_fee": 0}], ids=str)
@@ -88,7 +89,7 @@ def test_a_callers_fee_below_the_floor_is_refused_where_it_would_be_broadcast(ow
 
 
 def test_a_floor_that_the_cap_of_a_transaction_excludes_is_said() -> None:
-    capped = changed(POLYGON, max_fee_per_transaction=21_000 * 25 * GWEI - 1)
+    capped = with_figures(POLYGON, max_fee_per_transaction=21_000 * 25 * GWEI - 1)
 
     with pytest.raises(FeeAboveCap):
         fees(order(POLYGON), node(100 * GWEI, 30 * GWEI), capped)
@@ -114,8 +115,8 @@ def test_a_tip_below_the_floor_for_a_node_of_the_callers_own_makes_no_fee_below_
 
 
 def test_a_tip_alone_that_no_fee_within_the_caps_can_hold_is_refused() -> None:
-    low = changed(MAINNET, max_fee_per_gas=8 * GWEI)
-    tight = changed(MAINNET, max_fee_per_transaction=21_000 * 9 * GWEI - 1)
+    low = with_figures(MAINNET, max_fee_per_gas=8 * GWEI)
+    tight = with_figures(MAINNET, max_fee_per_transaction=21_000 * 9 * GWEI - 1)
 
     for chains in (low, tight):
         with pytest.raises(FeeAboveCap):

@@ -42,7 +42,7 @@ def transactions(draw: st.DrawFn) -> EvmTransaction:
     )
 
 
-def spelled(transaction: EvmTransaction) -> dict[str, Any]:
+def spell(transaction: EvmTransaction) -> dict[str, Any]:
     fields = {
         "chainId": transaction.chain_id,
         "nonce": transaction.nonce,
@@ -65,7 +65,7 @@ KEY = PrivateKey(b"\x46" * 32)
 @settings(max_examples=150, deadline=None)
 def test_bytes_and_hash_equal_eth_accounts(transaction: EvmTransaction, secret: bytes) -> None:
     ours = sign(transaction, PrivateKey(secret))
-    theirs = Account.from_key(secret).sign_transaction(spelled(transaction))
+    theirs = Account.from_key(secret).sign_transaction(spell(transaction))
 
     assert ours.raw == theirs.raw_transaction
     assert ours.hash == theirs.hash.to_0x_hex()

@@ -86,7 +86,7 @@ def types_of(signature: str) -> list[str]:
     return found
 
 
-def wrapped(signature: str, calls: list[tuple[str, int, bytes]]) -> bytes:
+def wrap(signature: str, calls: list[tuple[str, int, bytes]]) -> bytes:
     return call(signature, types_of(signature), *SIGNATURES[signature][1](calls))
 
 
@@ -102,7 +102,7 @@ def test_every_wrapper_is_tried_here() -> None:
 def test_inner_calls_are_read_as_if_they_stood_alone(signature: str) -> None:
     calls = [(TOKEN, 0, TRANSFER)] if signature in ONE else [(TOKEN, 0, TRANSFER), (TOKEN, 0, FOREIGN)]
 
-    effects, listed = read(wrapped(signature, calls))
+    effects, listed = read(wrap(signature, calls))
 
     target = OUTER if signature in OWN else TOKEN
     alone = [decode(target, 0, data, CHAIN, US) for _, _, data in calls]
@@ -113,7 +113,7 @@ def test_inner_calls_are_read_as_if_they_stood_alone(signature: str) -> None:
 
 @pytest.mark.parametrize("signature", [name for name, (carries, _) in SIGNATURES.items() if carries])
 def test_coins_that_are_handed_on_count_where_they_go_and_the_rest_as_kept(signature: str) -> None:
-    effects, _ = read(wrapped(signature, [(OTHER, 3, b"")]), value=5)
+    effects, _ = read(wrap(signature, [(OTHER, 3, b"")]), value=5)
 
     assert effects == (
         Effect("transfer", EVM_NATIVE, 2, US, OUTER),
@@ -122,7 +122,7 @@ def test_coins_that_are_handed_on_count_where_they_go_and_the_rest_as_kept(signa
 
 
 def test_coins_beyond_those_sent_along_count_too() -> None:
-    effects, _ = read(wrapped("execute(address,uint256,bytes)", [(OTHER, 3, b"")]), value=1)
+    effects, _ = read(wrap("execute(address,uint256,bytes)", [(OTHER, 3, b"")]), value=1)
 
     assert [(one.amount, one.to) for one in effects] == [(0, OUTER), (3, OTHER)]
 
@@ -201,7 +201,7 @@ def test_calls_that_cannot_be_told_leave_the_whole_unread(data: bytes) -> None:
 @settings(max_examples=30)
 def test_whatever_is_changed_nothing_is_lost_silently(signature: str, data: st.DataObject) -> None:
     """An order that is changed says the same, or something else, or that something is unread: never less."""
-    original = wrapped(signature, [(TOKEN, 0, TRANSFER)])
+    original = wrap(signature, [(TOKEN, 0, TRANSFER)])
     kept = read(original)[0]
     position = data.draw(st.integers(4, len(original) - 1))
     changed = bytearray(original)

@@ -18,9 +18,9 @@ from solders.system_program import TransferParams, transfer
 from solders.transaction import Transaction, VersionedTransaction
 
 from custody.chains.message_effects import read_order, subject_of
+from custody.chains.message_orders import MAX_MESSAGE, EvmMessageOrder, SolanaMessageOrder
 from custody.chains.message_reading import BadMessage, MessageNotOurs, read
 from custody.chains.messages import Message
-from custody.chains.orders import MAX_MESSAGE, EvmMessageOrder, SolanaMessageOrder
 from custody.chains.types import Effect, Subject
 from custody.identity import siwe
 
@@ -52,7 +52,7 @@ def of(content: bytes, family: str = "evm") -> Message:
     return read(family, None, text)
 
 
-def refused(family: str, message: str | None = None, raw: str | None = None) -> str:
+def refusal_of(family: str, message: str | None = None, raw: str | None = None) -> str:
     with pytest.raises(BadMessage) as problem:
         read(family, message, raw)
     said = problem.value.message
@@ -128,7 +128,7 @@ AT_BOUNDS = {
 
 @pytest.mark.parametrize("name", AT_BOUNDS)
 def test_a_list_is_read_to_its_last_byte(name: str) -> None:
-    said = refused("evm", raw="0x" + AT_BOUNDS[name].hex())
+    said = refusal_of("evm", raw="0x" + AT_BOUNDS[name].hex())
     assert said == "raw can be read as a transaction; send transactions to the route that signs them."
     # A byte more or less is no list.
     for content in (AT_BOUNDS[name] + b"\1", AT_BOUNDS[name][:-1]):
@@ -165,7 +165,7 @@ def reads_as_a_transaction(content: bytes) -> bool:
         VersionedTransaction.from_bytes,
         Transaction.from_bytes,
         Account.recover_transaction,
-        _typed,
+        _check_typed,
         _legacy,
     ):
         try:
@@ -176,7 +176,7 @@ def reads_as_a_transaction(content: bytes) -> bool:
     return False
 
 
-def _typed(raw: bytes) -> None:
+def _check_typed(raw: bytes) -> None:
     if raw[0] not in range(1, 6) or not isinstance(rlp.decode(raw[1:]), list):
         raise ValueError("not typed")
 
@@ -235,7 +235,7 @@ def test_nothing_that_is_accepted_reads_as_a_transaction_a_hash_or_a_preimage(co
     ],
 )  # fmt: skip
 def test_a_refusal_tells_its_cure(family: str, message: str | None, raw: str | None, said: str) -> None:
-    assert refused(family, message, raw) == said
+    assert refusal_of(family, message, raw) == said
 
 
 def test_a_text_of_32_letters_is_a_text() -> None:

@@ -11,7 +11,7 @@ from custody.chains.solana.accounts import TokenAccount
 from custody.chains.solana.effects import DeclaredMismatch, FeeAboveCap, check_declared, check_fees, subject_of
 from custody.chains.solana.message import SolanaUnsupported, parse
 from custody.chains.types import Effect
-from custody.policies.moved import moved
+from custody.policies.moved import moves
 from tests.outside.solana_messages import (
     MEMO,
     MINT,
@@ -22,7 +22,7 @@ from tests.outside.solana_messages import (
     compute_limit,
     compute_price,
     create_account,
-    encoded,
+    encode,
     instruction,
     legacy,
     message,
@@ -38,7 +38,7 @@ NATIVE_TO_THEM = Effect("transfer", "solana:native", 5, from_=str(US), to=str(TH
 
 
 def subject(*instructions, to=THEM, build=message):
-    return subject_of(parse(encoded(build(*instructions))), str(US), 101, CAIP2, str(to))
+    return subject_of(parse(encode(build(*instructions))), str(US), 101, CAIP2, str(to))
 
 
 def tokens(amount, to, account=None, program=TOKEN):
@@ -47,7 +47,7 @@ def tokens(amount, to, account=None, program=TOKEN):
     return Effect("transfer", *told, account=held, unowned=to == account)
 
 
-def declared(to, value, *instructions):
+def declare(to, value, *instructions):
     check_declared(subject(*instructions, to=to), str(US), str(to), value)
 
 
@@ -99,12 +99,12 @@ def test_an_account_is_created_in_each_of_three_ways(data):
 def test_an_account_for_somebody_else_spends_its_rent(tokens_paid):
     judged = subject(create_account(), pay_tokens(tokens_paid))
 
-    assert moved(judged).get("solana:native") == 2_039_280
+    assert moves(judged).get("solana:native") == 2_039_280
     check_declared(judged, str(US), str(THEM), 0)
 
 
 def test_an_account_of_our_own_spends_its_rent_for_nothing_here_closes_it():
-    assert moved(subject(create_account(US), pay(5))) == {"solana:native": 2_039_285, "solana:rent": 2_039_280}
+    assert moves(subject(create_account(US), pay(5))) == {"solana:native": 2_039_285, "solana:rent": 2_039_280}
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_a_fee_that_somebody_else_pays_is_not_ours():
     content = message(pay(5), payer=SOMEBODY.pubkey())
     signed = [SOMEBODY.sign_message(to_bytes_versioned(content)), Signature.default()]
 
-    judged = subject_of(parse(encoded(content, signed)), str(US), 101, CAIP2, str(THEM))
+    judged = subject_of(parse(encode(content, signed)), str(US), 101, CAIP2, str(THEM))
 
     assert judged.effects == (NATIVE_TO_THEM,)
 
@@ -144,7 +144,7 @@ def test_a_transaction_that_does_not_need_our_signature_is_refused():
     content = message(pay(5, THEM, source=SOMEBODY.pubkey()), payer=SOMEBODY.pubkey())
 
     with pytest.raises(SolanaUnsupported, match="not among"):
-        subject_of(parse(encoded(content)), str(US), 101, CAIP2, str(THEM))
+        subject_of(parse(encode(content)), str(US), 101, CAIP2, str(THEM))
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_a_transaction_that_does_not_need_our_signature_is_refused():
     ],
 )
 def test_a_declaration_that_agrees_is_accepted(instructions, to, value):
-    declared(to, value, *instructions)
+    declare(to, value, *instructions)
 
 
 @pytest.mark.parametrize(
@@ -192,7 +192,7 @@ def test_a_declaration_that_agrees_is_accepted(instructions, to, value):
 )
 def test_a_declaration_that_differs_is_a_mismatch(instructions, to, value):
     with pytest.raises(DeclaredMismatch) as refused:
-        declared(to, value, *instructions)
+        declare(to, value, *instructions)
     assert refused.value.code == "declared_mismatch"
 
 
@@ -227,16 +227,16 @@ def test_the_declared_value_is_the_sum_of_all_transfers(amounts, off):
 )
 def test_the_error_says_what_to_must_be_and_that_passes(instructions, to, cure):
     with pytest.raises(DeclaredMismatch) as refused:
-        declared(to, 0, *instructions)
+        declare(to, 0, *instructions)
 
     assert refused.value.message.endswith(cure)
     value = sum(int.from_bytes(one.data[4:12], "little") for one in instructions if len(one.data) == 12)
     named = next(key for key in (token_account(THEM), THEM, US) if f"must be {key}" in cure)
-    declared(named, value, *instructions)
+    declare(named, value, *instructions)
 
 
 def test_of_several_receivers_the_error_names_each():
     with pytest.raises(DeclaredMismatch) as refused:
-        declared(MINT, 11, pay(5), pay(6, SOMEBODY.pubkey()))
+        declare(MINT, 11, pay(5), pay(6, SOMEBODY.pubkey()))
 
     assert all(f"{one}" in refused.value.message.split("must be")[1] for one in (THEM, SOMEBODY.pubkey()))

@@ -23,7 +23,7 @@ from tests.outside.solana_messages import (
     US,
     compute_limit,
     create_account,
-    encoded,
+    encode,
     legacy,
     message,
     pay,
@@ -39,13 +39,13 @@ def b64(content: bytes) -> str:
     return base64.b64encode(content).decode()
 
 
-PAYMENT = encoded(message(pay(5)))
-RICH = raw(encoded(message(compute_limit(9), pay(5), create_account(), pay_tokens(7))))
+PAYMENT = encode(message(pay(5)))
+RICH = raw(encode(message(compute_limit(9), pay(5), create_account(), pay_tokens(7))))
 
 
 @pytest.mark.parametrize("build", [message, legacy])
 def test_both_message_versions_are_read(build):
-    parsed = parse(encoded(build(pay(5))))
+    parsed = parse(encode(build(pay(5))))
 
     assert [one.accounts for one in parsed.instructions] == [(US, THEM)]
     assert parsed.renewable(US)
@@ -108,7 +108,7 @@ def test_a_key_listed_twice_is_refused():
 
 def test_an_account_index_out_of_range_is_refused():
     content = message(pay(5))
-    changed = raw(encoded(content)).replace(b"\x02\x00\x01\x0c", b"\x02\x00\x03\x0c")
+    changed = raw(encode(content)).replace(b"\x02\x00\x01\x0c", b"\x02\x00\x03\x0c")
 
     assert changed != raw(PAYMENT)
     with pytest.raises(SolanaMalformed, match="Instruction 1"):
@@ -144,7 +144,7 @@ def test_a_program_that_pays_the_fee_is_refused():
 
 def test_a_missing_signature_place_is_refused():
     with pytest.raises(SolanaMalformed, match="signatures"):
-        parse(encoded(message(pay(5)), [Signature.default()] * 2))
+        parse(encode(message(pay(5)), [Signature.default()] * 2))
 
 
 def test_a_lookup_table_is_refused():
@@ -153,7 +153,7 @@ def test_a_lookup_table_is_refused():
     content = MessageV0(plain.header, plain.account_keys, plain.recent_blockhash, plain.instructions, lookup)
 
     with pytest.raises(SolanaUnsupported, match="lookup table"):
-        parse(encoded(content))
+        parse(encode(content))
 
 
 def test_a_later_message_version_is_refused():
@@ -188,7 +188,7 @@ def test_arbitrary_bytes_are_refused_and_nothing_worse(content):
 @pytest.mark.parametrize("build", [message, legacy])
 def test_the_digest_ignores_the_blockhash_and_nothing_else(build):
     fresh = "4uQeVj5tqViQh7yWWGStvkEG1Zmhx6uasJtWCJziofM"
-    one, other = parse(encoded(build(pay(5)))), parse(encoded(build(pay(5), blockhash=fresh)))
+    one, other = parse(encode(build(pay(5)))), parse(encode(build(pay(5), blockhash=fresh)))
 
     assert digest_bytes(one) == digest_bytes(other)
-    assert digest_bytes(one) != digest_bytes(parse(encoded(build(pay(6)))))
+    assert digest_bytes(one) != digest_bytes(parse(encode(build(pay(6)))))

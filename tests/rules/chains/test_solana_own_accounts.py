@@ -7,7 +7,7 @@ from custody.chains.solana.accounts import TokenAccount
 from custody.chains.solana.effects import check_declared, check_fees, subject_of
 from custody.chains.solana.message import SolanaUnsupported, parse
 from custody.chains.types import Effect
-from custody.policies.moved import moved
+from custody.policies.moved import moves
 from tests.outside.solana_messages import (
     COMPUTE,
     MINT,
@@ -21,7 +21,7 @@ from tests.outside.solana_messages import (
     compute_limit,
     compute_price,
     create_account,
-    encoded,
+    encode,
     instruction,
     message,
     pay,
@@ -39,10 +39,10 @@ OWN = ("solana:native", 0, str(US), str(US))
 
 
 def subject(*instructions, to=US):
-    return subject_of(parse(encoded(message(*instructions))), str(US), 101, "solana:x", str(to))
+    return subject_of(parse(encode(message(*instructions))), str(US), 101, "solana:x", str(to))
 
 
-def refused(*instructions):
+def refusal_of(*instructions):
     with pytest.raises(SolanaUnsupported) as caught:
         subject(*instructions)
     return caught.value.context["instruction"]
@@ -53,7 +53,7 @@ def test_a_revocation_only_takes_power_away(program):
     judged = subject(revoke(OURS, program))
 
     assert judged.effects[0] == Effect("approval", None, 0, str(US), label=f"revoke on {OURS}", revokes=True)
-    assert moved(judged) == {}
+    assert moves(judged) == {}
     check_declared(judged, str(US), str(US), 0)
 
 
@@ -62,7 +62,7 @@ def test_closing_into_the_wallet_counts_nothing(program):
     judged = subject(close(OURS, program=program))
 
     assert judged.effects[0] == Effect("transfer", *OWN, label=f"close {OURS}")
-    assert moved(judged) == {}
+    assert moves(judged) == {}
     check_declared(judged, str(US), str(US), 0)
 
 
@@ -70,7 +70,7 @@ def test_wrapped_lamports_count_in_full_and_are_declared():
     judged = subject(create_account(US, WRAPPED_SOL), pay(5, WRAPPED), sync())
 
     assert judged.effects[0] == Effect("transfer", "solana:native", 5, str(US), str(US), label="wrap")
-    assert moved(judged) == {"solana:native": 5 + 2_039_280, "solana:rent": 2_039_280}
+    assert moves(judged) == {"solana:native": 5 + 2_039_280, "solana:rent": 2_039_280}
     check_declared(judged, str(US), str(US), 5)
 
 
@@ -94,16 +94,16 @@ def test_references_of_solana_pay_change_nothing():
     ],
 )
 def test_accounts_that_may_mean_something_are_no_references(odd):
-    assert "Transfer" in refused(odd)
+    assert "Transfer" in refusal_of(odd)
 
 
 @pytest.mark.parametrize("plain", [pay(5), pay_tokens(7)])
 def test_a_reference_that_may_be_written_is_refused(plain):
     written = instruction(plain.program_id, bytes(plain.data), *(one.pubkey for one in plain.accounts), REFERENCE)
 
-    assert "Transfer" in refused(written)
+    assert "Transfer" in refusal_of(written)
     # Written by another instruction, it is writable in the whole message.
-    assert "Transfer" in refused(with_references(plain, REFERENCE), pay(1, REFERENCE))
+    assert "Transfer" in refusal_of(with_references(plain, REFERENCE), pay(1, REFERENCE))
 
 
 def test_a_transfer_with_its_fee_counts_in_full():
@@ -127,7 +127,7 @@ def test_a_transfer_with_its_fee_counts_in_full():
 def test_a_transfer_with_fee_in_any_other_shape_is_refused(data, accounts):
     whole = [one.pubkey for one in pay_tokens_with_fee(1, 0).accounts]
 
-    assert refused(instruction(TOKEN_2022, data, *whole[:accounts])) == "Token-2022.TransferFeeExtension"
+    assert refusal_of(instruction(TOKEN_2022, data, *whole[:accounts])) == "Token-2022.TransferFeeExtension"
 
 
 def test_every_setting_of_the_compute_budget_is_taken_once():
@@ -138,7 +138,7 @@ def test_every_setting_of_the_compute_budget_is_taken_once():
 
     assert subject(*settings, *priced, pay(5), to=THEM).effects[-1].amount == 5_300
     assert subject(*settings, compute_price(1_000_000), pay(5), to=THEM).effects[-1].amount == 205_000
-    assert refused(*settings, settings[0], pay(5)) == "ComputeBudget.RequestHeapFrame"
+    assert refusal_of(*settings, settings[0], pay(5)) == "ComputeBudget.RequestHeapFrame"
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from tests.outside.solana_messages import (
     WRAPPED_SOL,
     compute_limit,
     create_account,
-    encoded,
+    encode,
     instruction,
     message,
     pay,
@@ -37,9 +37,9 @@ def token(data, *accounts, program=TOKEN):
     return instruction(program, data, *accounts)
 
 
-def refused(*instructions):
+def refusal_of(*instructions):
     with pytest.raises(SolanaUnsupported) as caught:
-        subject_of(parse(encoded(message(*instructions))), str(US), 101, "solana:x", str(THEM))
+        subject_of(parse(encode(message(*instructions))), str(US), 101, "solana:x", str(THEM))
     assert caught.value.code == "solana_unsupported"
     return caught.value
 
@@ -86,7 +86,7 @@ def refused(*instructions):
     ],
 )
 def test_an_instruction_outside_the_list_is_refused_by_name(dangerous, name):
-    problem = refused(pay(5), dangerous)
+    problem = refusal_of(pay(5), dangerous)
 
     assert problem.context["instruction"] == name
     assert f"Instruction 2 ({name})" in problem.message
@@ -102,7 +102,7 @@ def test_an_instruction_outside_the_list_is_refused_by_name(dangerous, name):
     ],
 )
 def test_a_native_transfer_in_any_other_shape_is_refused(odd):
-    assert refused(odd, pay(1)).context["instruction"] == "System.Transfer"
+    assert refusal_of(odd, pay(1)).context["instruction"] == "System.Transfer"
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_a_native_transfer_in_any_other_shape_is_refused(odd):
     ],
 )
 def test_a_token_transfer_in_any_other_shape_is_refused(odd):
-    assert refused(odd, pay(1)).context["instruction"].endswith(".TransferChecked")
+    assert refusal_of(odd, pay(1)).context["instruction"].endswith(".TransferChecked")
 
 
 @pytest.mark.parametrize(
@@ -136,26 +136,26 @@ def test_a_token_transfer_in_any_other_shape_is_refused(odd):
     ],
 )
 def test_a_token_account_that_is_not_the_derived_one_is_refused(odd):
-    assert refused(odd, pay_tokens(7)).context["instruction"].startswith("AssociatedToken")
+    assert refusal_of(odd, pay_tokens(7)).context["instruction"].startswith("AssociatedToken")
 
 
 def test_rent_for_somebody_who_is_not_paid_is_refused():
-    assert "does not pay into" in refused(create_account(OTHER), pay_tokens(7)).message
+    assert "does not pay into" in refusal_of(create_account(OTHER), pay_tokens(7)).message
 
 
 def test_a_second_compute_limit_is_refused():
-    assert "twice" in refused(compute_limit(9), compute_limit(8), pay(5)).message
+    assert "twice" in refusal_of(compute_limit(9), compute_limit(8), pay(5)).message
 
 
 @pytest.mark.parametrize("odd", [instruction(COMPUTE, LIMIT + b"\x00"), instruction(COMPUTE, LIMIT, US)])
 def test_a_compute_limit_in_any_other_shape_is_refused(odd):
-    assert refused(odd, pay(5)).context["instruction"] == "ComputeBudget.SetComputeUnitLimit"
+    assert refusal_of(odd, pay(5)).context["instruction"] == "ComputeBudget.SetComputeUnitLimit"
 
 
 def test_a_memo_that_we_sign_is_taken():
-    parsed = parse(encoded(message(pay(5), instruction(MEMO, b"hello", US))))
+    parsed = parse(encode(message(pay(5), instruction(MEMO, b"hello", US))))
     assert len(subject_of(parsed, str(US), 101, "solana:x", str(THEM)).effects) == 2
 
 
 def test_a_memo_in_the_name_of_somebody_else_is_refused():
-    assert "memo" in refused(pay(5), instruction(MEMO, b"hello", THEM)).message
+    assert "memo" in refusal_of(pay(5), instruction(MEMO, b"hello", THEM)).message

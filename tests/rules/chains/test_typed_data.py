@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from custody.chains.evm.typed_data import digest, digest_of, hashed_part, read, sign
+from custody.chains.evm.typed_order import TypedDataOrder
 from custody.chains.evm.typed_schema import ATOMS, BadTypedData
-from custody.chains.orders import TypedDataOrder
 
 VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "typed_data.json").read_text())
 DOMAIN_TYPES = [
@@ -79,13 +79,13 @@ atoms = st.sampled_from(sorted(ATOMS))
 suffixes = st.sampled_from(["", "", "", "[]", "[2]", "[][]", "[2][]"])
 
 
-def filled(draw: st.DrawFn, kind: str, structs: dict[str, dict[str, str]]) -> Any:
+def fill(draw: st.DrawFn, kind: str, structs: dict[str, dict[str, str]]) -> Any:
     if kind.endswith("]"):
         inner, _, size = kind[:-1].rpartition("[")
         count = int(size) if size else draw(st.integers(0, 3))
-        return [filled(draw, inner, structs) for _ in range(count)]
+        return [fill(draw, inner, structs) for _ in range(count)]
     if kind in structs:
-        return {field: filled(draw, each, structs) for field, each in structs[kind].items()}
+        return {field: fill(draw, each, structs) for field, each in structs[kind].items()}
     return draw(values_of(kind))
 
 
@@ -99,7 +99,7 @@ def documents(draw: st.DrawFn) -> TypedDataOrder:
         structs[name] = {f"f{index}": kind for index, kind in enumerate(kinds)}
     chosen = draw(st.sets(st.sampled_from(DOMAIN_TYPES), min_size=1))
     domain = {name: draw(values_of(kind)) for name, kind in chosen}
-    return order(domain=domain, types=structs, primaryType="Top", value=filled(draw, "Top", structs))
+    return order(domain=domain, types=structs, primaryType="Top", value=fill(draw, "Top", structs))
 
 
 @given(documents())

@@ -7,14 +7,14 @@ import msgspec
 import pytest
 from eth_abi import encode
 
-from custody.chains import table
+from custody.chains import chains_file
 from custody.chains.evm.typed_effects import subject_of
-from custody.chains.orders import TypedDataOrder
+from custody.chains.evm.typed_order import TypedDataOrder
 from signer.orders.kind import Inputs
 from signer.orders.typed_data import TYPED_DATA
 from tests.rules.chains.typed_samples import OTHER, TOKEN, US, kind, sample
 
-INPUTS = Inputs(table.load({}))
+INPUTS = Inputs(chains_file.load({}))
 # The bound is of the processor alone; where others use it too, the best of some tries is what a document costs.
 MOST_SECONDS = 0.05
 TRIES = 5
@@ -25,7 +25,7 @@ def note(it: str, value: Any, **more: Any) -> dict[str, Any]:
     return {"domain": {}, "types": types, "primaryType": "Note", "value": {"of": value}} | more
 
 
-def sent(order: TypedDataOrder) -> dict[str, Any]:
+def to_sent(order: TypedDataOrder) -> dict[str, Any]:
     given: dict[str, Any] = msgspec.to_builtins(order)
     return given
 
@@ -50,12 +50,12 @@ DEAR: dict[str, dict[str, Any]] = {
         domain={"of": ["x" * 60] * 60},
     ),
     "keys that are not hashed": note("string", "x") | {"value": {"of": "x", "beyond": [{"a": 1}] * 490}},
-    "many calls": sent(sample(SAFE, to=OTHER, value=0, data="0x" + multicall([TRANSFER] * 140).hex())),
-    "calls in calls": sent(
+    "many calls": to_sent(sample(SAFE, to=OTHER, value=0, data="0x" + multicall([TRANSFER] * 140).hex())),
+    "calls in calls": to_sent(
         sample(SAFE, to=OTHER, value=0, data="0x" + multicall([multicall([TRANSFER] * 9)] * 12).hex())
     ),
-    "bytes behind a call": sent(sample(SAFE, to=OTHER, value=0, data="0x" + (TRANSFER + b"\x01" * 31_000).hex())),
-    "offers": sent(sample(kind("OrderComponents"), offer=[ITEM] * 150)),
+    "bytes behind a call": to_sent(sample(SAFE, to=OTHER, value=0, data="0x" + (TRANSFER + b"\x01" * 31_000).hex())),
+    "offers": to_sent(sample(kind("OrderComponents"), offer=[ITEM] * 150)),
 }
 
 

@@ -8,7 +8,7 @@ import pytest
 from custody.chains.evm.selectors import PERMIT2
 from custody.chains.evm.typed_data import read
 from custody.chains.evm.typed_effects import subject_of
-from custody.chains.orders import TypedDataOrder
+from custody.chains.evm.typed_order import TypedDataOrder
 from custody.chains.types import UNLIMITED, Effect
 from custody.kit.shapes import MAX_UINT256
 from tests.rules.chains.published_types import UNKNOWN, document

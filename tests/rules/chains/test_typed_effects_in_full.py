@@ -27,7 +27,7 @@ from tests.rules.chains.typed_samples import (
     read_effects,
     sample,
     structs_of,
-    witnessed,
+    with_witness,
 )
 
 PAID = "0x" + "9" * 40
@@ -87,15 +87,15 @@ PERMITTED = {"token": TOKEN, "amount": 5}
 
 
 def test_an_unknown_witness_is_unread_beside_a_transfer_that_we_make() -> None:
-    order = witnessed("Odd(address to,uint256 amount)", domain=PERMIT2_DOMAIN, permitted=PERMITTED)
+    order = with_witness("Odd(address to,uint256 amount)", domain=PERMIT2_DOMAIN, permitted=PERMITTED)
     assert read_effects(order) == (SOLD, unread(WITNESS, SPENDER))
 
 
 @pytest.mark.parametrize("witness", [each for each in WITNESSES if not each.startswith("Witness(")])
 def test_a_known_witness_is_read_and_an_array_of_it_is_none(witness: str) -> None:
-    order = witnessed(witness, domain=PERMIT2_DOMAIN, permitted=PERMITTED)
+    order = with_witness(witness, domain=PERMIT2_DOMAIN, permitted=PERMITTED)
     value = {**order.value["witness"], "info": {**order.value["witness"]["info"], "reactor": SPENDER}}
-    one = read_effects(witnessed(witness, domain=PERMIT2_DOMAIN, permitted=PERMITTED, witness=value))
+    one = read_effects(with_witness(witness, domain=PERMIT2_DOMAIN, permitted=PERMITTED, witness=value))
     assert one[0] == SOLD
     assert {effect.label for effect in one[1:]} <= {OTHERS}
     assert {effect.from_ for effect in one} == {US}

@@ -28,7 +28,7 @@ from tests.rules.chains.typed_samples import (
     read_effects,
     sample,
     structs_of,
-    witnessed,
+    with_witness,
 )
 
 READ = (*READERS, *CALLS)
@@ -131,7 +131,7 @@ def test_a_kind_of_one_contract_is_unread_at_another_one(spelled: str) -> None:
 def test_a_payment_of_x402_is_paid_to_whom_its_witness_names(witness: str, proxy: str) -> None:
     given = plain("Witness", structs_of(witness)) | {"to": PAID}
 
-    effects = read_effects(witnessed(witness, permitted=PERMITTED, spender=proxy, witness=given))
+    effects = read_effects(with_witness(witness, permitted=PERMITTED, spender=proxy, witness=given))
 
     assert brief(effects) == [("transfer", f"evm:8453:{TOKEN}", 5, PAID)]
 
@@ -148,7 +148,7 @@ def test_a_payment_of_x402_is_paid_to_whom_its_witness_names(witness: str, proxy
     ],
 )
 def test_of_another_witness_the_transfer_counts_and_the_rest_is_unread(witness: str, proxy: str) -> None:
-    effects = read_effects(witnessed(witness, permitted=PERMITTED, spender=proxy))
+    effects = read_effects(with_witness(witness, permitted=PERMITTED, spender=proxy))
 
     asset = f"evm:8453:{TOKEN}"
     assert brief(effects) == [("transfer", asset, 5, proxy.lower()), ("unread", None, 0, proxy.lower())]
@@ -161,8 +161,8 @@ def test_an_order_of_uniswapx_counts_its_input_where_it_names_the_reactor_that_t
     order = plain(name, structs_of(witness))
     named = order | {"info": order["info"] | {"reactor": SPENDER}}
 
-    effects = read_effects(witnessed(witness, permitted=PERMITTED, witness=named))
-    strange = read_effects(witnessed(witness, permitted=PERMITTED, witness=order))
+    effects = read_effects(with_witness(witness, permitted=PERMITTED, witness=named))
+    strange = read_effects(with_witness(witness, permitted=PERMITTED, witness=order))
 
     assert brief(effects) == [("transfer", f"evm:8453:{TOKEN}", 5, SPENDER)]
     assert [one.kind for one in strange] == ["transfer", "unread"]
@@ -176,7 +176,7 @@ def test_an_order_of_uniswapx_names_whom_it_pays_besides(witness: str) -> None:
     (ours,) = order[outputs]
     named = order | {"info": order["info"] | {"reactor": SPENDER}, outputs: [ours, ours | {"recipient": PAID}]}
 
-    effects = read_effects(witnessed(witness, permitted=PERMITTED, witness=named))
+    effects = read_effects(with_witness(witness, permitted=PERMITTED, witness=named))
 
     assert brief(effects)[1:] == [("unread", None, 0, PAID)]
 
@@ -245,13 +245,13 @@ def test_an_order_of_0x_counts_what_we_give(name: str) -> None:
     assert [one.kind for one in neither] == ["unread"]
 
 
-def offered(*kinds: int) -> list[dict[str, Any]]:
+def offers(*kinds: int) -> list[dict[str, Any]]:
     item = {"token": TOKEN, "identifierOrCriteria": 7, "startAmount": "5", "endAmount": "9"}
     return [{"itemType": each, **item} for each in kinds]
 
 
 def test_an_order_of_seaport_counts_the_most_of_what_it_offers() -> None:
-    effects = read_effects(sample(kind("OrderComponents"), offer=offered(0, 1, 2, 3)))
+    effects = read_effects(sample(kind("OrderComponents"), offer=offers(0, 1, 2, 3)))
 
     seaport = SEAPORT["verifyingContract"].lower()
     asset = f"evm:1:{TOKEN}"
@@ -261,10 +261,10 @@ def test_an_order_of_seaport_counts_the_most_of_what_it_offers() -> None:
 
 
 def test_an_order_of_seaport_names_whom_it_pays_besides() -> None:
-    paid = offered(1)[0] | {"recipient": PAID}
+    paid = offers(1)[0] | {"recipient": PAID}
 
     effects = read_effects(
-        sample(kind("OrderComponents"), offer=offered(1), consideration=[paid, paid, paid | {"recipient": US}])
+        sample(kind("OrderComponents"), offer=offers(1), consideration=[paid, paid, paid | {"recipient": US}])
     )
 
     assert [one.kind for one in effects] == ["transfer", "unread"]
@@ -272,7 +272,7 @@ def test_an_order_of_seaport_names_whom_it_pays_besides() -> None:
 
 
 @pytest.mark.parametrize(
-    "changes", [{"offerer": OTHER}, {"offer": []}, {"offer": offered(1, 4)}, {"offer": offered(1) * 101}]
+    "changes", [{"offerer": OTHER}, {"offer": []}, {"offer": offers(1, 4)}, {"offer": offers(1) * 101}]
 )
 def test_an_order_of_seaport_that_is_not_ours_or_odd_is_unread(changes: dict[str, Any]) -> None:
     assert [one.kind for one in read_effects(sample(kind("OrderComponents"), **changes))] == ["unread"]
@@ -280,7 +280,7 @@ def test_an_order_of_seaport_that_is_not_ours_or_odd_is_unread(changes: dict[str
 
 def test_every_order_of_a_tree_counts_by_itself() -> None:
     order = plain("OrderComponents", structs_of(kind("OrderComponents")))
-    ours, empty = order | {"offer": offered(1)}, order | {"offerer": ZERO, "offer": []}
+    ours, empty = order | {"offer": offers(1)}, order | {"offerer": ZERO, "offer": []}
     spelled = "BulkOrder(OrderComponents[2][2] tree)" + kind("OrderComponents")
 
     effects = read_effects(sample(spelled, SEAPORT, tree=[[ours, ours], [ours, empty]]))

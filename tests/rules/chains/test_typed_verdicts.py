@@ -8,7 +8,7 @@ from eth_abi import encode
 from custody.chains.evm.typed_data import read
 from custody.chains.evm.typed_effects import subject_of
 from custody.chains.evm.typed_kinds import CALLS, READERS
-from custody.chains.orders import TypedDataOrder
+from custody.chains.evm.typed_order import TypedDataOrder
 from custody.policies.judge import judge
 from tests.rules.chains.typed_samples import (
     DOMAIN,
@@ -20,7 +20,7 @@ from tests.rules.chains.typed_samples import (
     kind,
     read_effects,
     sample,
-    witnessed,
+    with_witness,
 )
 from tests.rules.policies.makers import Sent, facts, rule, rules
 
@@ -40,7 +40,7 @@ CONSIDERED = {
 }
 
 
-def decided(order: TypedDataOrder, *given: Sent, **changes: Any) -> str:
+def decide(order: TypedDataOrder, *given: Sent, **changes: Any) -> str:
     return judge(rules(*given), subject_of(read(order), US), facts(asset=ASSET, **changes)).decision
 
 
@@ -53,7 +53,7 @@ PAYING = {
     "what CoW buys": sample(kind("Order(address sellToken"), receiver=OTHER),
     "0x, by name": sample(kind("RfqOrder"), taker=OTHER),
     "Permit2": sample(kind("PermitTransferFrom"), spender=OTHER),
-    "an unknown witness": witnessed("Thing(address a)", domain=PERMIT2_DOMAIN, spender=OTHER),
+    "an unknown witness": with_witness("Thing(address a)", domain=PERMIT2_DOMAIN, spender=OTHER),
     "what Seaport's buyer pays": sample(kind("OrderComponents"), consideration=[CONSIDERED]),
     "Hyperliquid": sample(kind("HyperliquidTransaction:UsdSend"), destination=OTHER),
     "an authorization": sample(kind("TransferWithAuthorization"), to=OTHER),
@@ -62,7 +62,7 @@ PAYING = {
 
 @pytest.mark.parametrize("name", PAYING)
 def test_a_blocked_address_gets_nothing_by_a_document_that_names_it(name: str) -> None:
-    assert decided(PAYING[name], BLOCKED) == "refuse"
+    assert decide(PAYING[name], BLOCKED) == "refuse"
 
 
 @pytest.mark.parametrize("spelled", [*READERS, *CALLS])
@@ -70,14 +70,14 @@ def test_a_blocked_address_gets_nothing_by_a_document_that_names_it(name: str) -
 def test_an_unread_part_is_never_signed_where_a_rule_could_be_evaded(spelled: str, rules_: tuple[Sent, ...]) -> None:
     unread = [one for one in read_effects(sample(spelled)) if one.kind == "unread"]
 
-    assert not unread or decided(sample(spelled), *rules_) != "sign"
+    assert not unread or decide(sample(spelled), *rules_) != "sign"
 
 
 @pytest.mark.parametrize(
     "order",
     [
         sample(kind("PermitTransferFrom"), permitted=PERMITTED),
-        witnessed("Thing(address a)", domain=PERMIT2_DOMAIN, permitted=PERMITTED),
+        with_witness("Thing(address a)", domain=PERMIT2_DOMAIN, permitted=PERMITTED),
         sample(kind("SafeTx"), to=TOKEN, value=0, data=TRANSFER),
         sample(kind("MetaTransaction"), functionSignature=TRANSFER),
         sample(kind("MetaTransaction"), functionSignature=TRANSFER + "00"),
@@ -85,7 +85,7 @@ def test_an_unread_part_is_never_signed_where_a_rule_could_be_evaded(spelled: st
     ],
 )
 def test_a_document_beyond_a_limit_is_refused(order: TypedDataOrder) -> None:
-    assert decided(order, LIMIT) == "refuse"
+    assert decide(order, LIMIT) == "refuse"
 
 
 def test_a_call_within_a_document_must_be_listed_with_the_documents_contract() -> None:
@@ -99,7 +99,7 @@ def test_a_call_within_a_document_must_be_listed_with_the_documents_contract() -
     tight = bounded | {"constraints": {"0xa9059cbb": {"maxAmount": "4"}}}
 
     verdicts = [
-        decided(order, LIMIT, rule("contract-allowlist", {"contracts": contracts}))
+        decide(order, LIMIT, rule("contract-allowlist", {"contracts": contracts}))
         for contracts in ([safe, bounded], [safe], [bounded], [safe, tight])
     ]
 
@@ -115,7 +115,7 @@ def test_a_call_within_a_document_must_be_listed_with_the_documents_contract() -
     ],
 )
 def test_power_is_taken_back_from_a_blocked_spender_too(order: TypedDataOrder) -> None:
-    assert decided(order, BLOCKED, LIMIT) == "sign"
+    assert decide(order, BLOCKED, LIMIT) == "sign"
 
 
 def test_a_transfer_at_circles_gateway_asks_and_counts_nothing() -> None:

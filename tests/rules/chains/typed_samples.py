@@ -8,7 +8,7 @@ from custody.chains.evm.selectors import PERMIT2
 from custody.chains.evm.typed_data import read
 from custody.chains.evm.typed_effects import subject_of
 from custody.chains.evm.typed_kinds import CALLS, READERS, WITNESSES
-from custody.chains.orders import TypedDataOrder
+from custody.chains.evm.typed_order import TypedDataOrder
 from custody.chains.types import Effect
 
 US, TOKEN, OTHER, SPENDER = ("0x" + digit * 40 for digit in "1234")
@@ -39,6 +39,7 @@ _PLACES = {
     "Order(uint256 salt": POLYMARKET,
     "Hyperliquid": EXCHANGE,
 }
+_DEADLINES = ("deadline", "sigDeadline", "validBefore", "validTo", "expiry", "expiration", "endTime")
 _OURS = ("owner", "holder", "from", "maker", "offerer", "swapper", "signer", "recipient")
 
 
@@ -60,6 +61,8 @@ def plain(kind: str, structs: dict[str, list[dict[str, str]]], name: str = "") -
         return {field["name"]: plain(field["type"], structs, field["name"]) for field in structs[kind]}
     if kind == "address":
         return US if name in _OURS else SPENDER if name == "spender" else OTHER
+    if name in _DEADLINES:
+        return 4_000_000_000
     if kind.startswith(("uint", "int")):
         return 0 if name in ("operation", "gasPrice", "side", "feeAmount") else 1
     texts = {"bool": False, "string": OTHER if name == "destination" else "x", "bytes": "0x"}
@@ -77,7 +80,7 @@ def sample(spelled: str, domain: dict[str, Any] | None = None, **changes: Any) -
     return msgspec.convert({**body, "value": plain(primary, structs) | changes}, TypedDataOrder)
 
 
-def witnessed(spelled: str, **changes: Any) -> TypedDataOrder:
+def with_witness(spelled: str, **changes: Any) -> TypedDataOrder:
     """A transfer by Permit2 with this witness."""
     name = spelled.split("(", 1)[0]
     fields = f"TokenPermissions permitted,address spender,uint256 nonce,uint256 deadline,{name} witness"

@@ -4,7 +4,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
-import pytest
 
 from api.areas.checklist import checks
 from api.areas.checklist.run import sum_up
@@ -14,6 +13,7 @@ from custody.identity.mfa import MfaPolicy
 from custody.identity.saml_config import SamlConfig
 from custody.identity.saml_groups import GroupMapping
 from custody.kit.deployment import Deployment
+from tests.fixtures.each import each
 from tests.outside.saml_answers import key
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
@@ -114,7 +114,7 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("item", "changed", "status"), CASES)
+@each(("item", "changed", "status"), CASES)
 def test_an_item_says_what_the_facts_come_to(item: str, changed: dict[str, Any], status: str) -> None:
     facts = msgspec.structs.replace(GOOD, **changed)
 
@@ -144,3 +144,81 @@ def test_the_summary_counts_the_items() -> None:
     assert msgspec.to_builtins(found)["summary"] == {
         status: sum(one.status == status for one in found.items) for status in ("pass", "warning", "fail")
     }
+
+
+SENTENCES: list[tuple[str, dict[str, Any], str, str]] = [
+    ("second-factors", {"owners": 0}, "There is no owner or admin who could need one.", ""),
+    ("second-factors", {"owners": 1}, "Every owner and admin has a second factor.", ""),
+    (
+        "second-factors",
+        {"owners": 1, "admins": 2, "admins_without_factor": 1},
+        "1 of 3 owners and admins has no second factor.",
+        "Have each of them enrol one: a passkey, or an authenticator under /auth/mfa/totp.",
+    ),
+    (
+        "second-factors",
+        {"owners": 1, "admins": 2, "admins_without_factor": 2},
+        "2 of 3 owners and admins have no second factor.",
+        "Have each of them enrol one: a passkey, or an authenticator under /auth/mfa/totp.",
+    ),
+    (
+        "request-signing-keys",
+        {"newest_signing_key": None},
+        "The tenant has no request-signing key.",
+        "Make one, and sign requests with it (docs/api.md): POST /tenants/:id/request-signing-keys.",
+    ),
+    (
+        "request-signing-keys",
+        {"newest_signing_key": ago(181)},
+        "The active key is 181 days old.",
+        "Make a new one: POST /tenants/:id/request-signing-keys. The current key keeps working for seven days.",
+    ),
+    (
+        "request-hardening",
+        {"deployment": Deployment(require_request_expiry=True)},
+        "A request that changes something is taken without a signature.",
+        "Have your programs send both (docs/api.md), then have the operator set SERVICE_REQUIRE_AUTH_SIGNATURE=true.",
+    ),
+    ("agent-rules", {"agents_without_hard_rule": 0}, "Every agent has an enabled hard rule.", ""),
+    ("agent-rules", {"agents_without_hard_rule": 1}, "1 agent has no enabled hard rule, so it signs nothing.", ""),
+    (
+        "agent-rules",
+        {"agents_without_hard_rule": 2, "deployment": Deployment(empty_policy="allow")},
+        "2 agents have no enabled hard rule, so nothing limits what they sign.",
+        "Give each of them a hard rule, such as a spending limit: PUT /agents/:agentId/policies or its /template.",
+    ),
+    ("tenant-key", {"oldest_tenant_key": None}, "The tenant has no API key.", ""),
+    ("app-secrets", {"oldest_app_secret": None}, "No app client has a secret.", ""),
+    ("approval-expiry", {}, "An approval that nobody decides on expires after 1 day.", ""),
+    (
+        "approval-expiry",
+        {"judging": Judging(auto_expire_seconds=5400)},
+        "An approval that nobody decides on expires after 90 minutes.",
+        "",
+    ),
+    (
+        "sso-required",
+        {"sso_domains": domain(sso_required=True, verified=True)},
+        "ssoRequired has no effect yet for: example.com (no identity provider is enabled).",
+        "Enable an identity provider: PUT /tenants/:id/saml-sso or /tenants/:id/oidc-providers.",
+    ),
+    (
+        "sso-required",
+        {"sso_domains": domain(sso_required=True), "signs_on": True},
+        "ssoRequired has no effect yet for: example.com (not verified).",
+        "Verify the domain: POST /tenants/:id/sso-domains/:domain/verify.",
+    ),
+    ("sso-required", {}, "No domain requires it.", ""),
+    ("idp-keys", {}, "No OIDC provider is enabled.", ""),
+]
+
+
+@each(("item", "changed", "finding", "cure"), SENTENCES)
+def test_an_item_says_what_is_so_and_a_cure_that_helps(
+    item: str, changed: dict[str, Any], finding: str, cure: str
+) -> None:
+    facts = msgspec.structs.replace(GOOD, **changed)
+
+    found = {one.id: one for one in sum_up("t", facts).items}[item]
+
+    assert (found.description, found.remediation) == (finding, cure)

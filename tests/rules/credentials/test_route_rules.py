@@ -5,9 +5,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from custody.credentials.injection_keys import restricted
+from custody.credentials.injection_keys import is_restricted
 from custody.credentials.rules import InvalidRoute, ValueNotForHeader, check, value_fits
 from custody.credentials.types import RouteFields
+from tests.fixtures.each import each
 
 GOOD = RouteFields(host_pattern="api.example.com", inject_as="header", inject_key="Authorization")
 
@@ -16,29 +17,29 @@ def fields(**changes):
     return msgspec.structs.replace(GOOD, **changes)
 
 
-def checked(given_, *, allow_broad=False, allow_cookies=False):
+def check_route(given_, *, allow_broad=False, allow_cookies=False):
     return check(given_, allow_broad=allow_broad, allow_cookies=allow_cookies)
 
 
-def refused(given_, **flags):
+def refusal_of(given_, **flags):
     with pytest.raises(InvalidRoute) as problem:
-        checked(given_, **flags)
+        check_route(given_, **flags)
     assert problem.value.code == "invalid_route"
     return problem.value
 
 
 def test_a_good_route_is_stored_as_it_is():
-    assert checked(GOOD) == GOOD
+    assert check_route(GOOD) == GOOD
 
 
 def test_a_route_is_stored_in_one_spelling():
-    stored = checked(fields(host_pattern="*.API.Example.com:8443", path_pattern="/%76%31/a%2a/*", method="post"))
+    stored = check_route(fields(host_pattern="*.API.Example.com:8443", path_pattern="/%76%31/a%2a/*", method="post"))
 
     assert (stored.host_pattern, stored.path_pattern, stored.method) == ("*.api.example.com:8443", "/v1/a%2A/*", "POST")
-    assert checked(stored) == stored
+    assert check_route(stored) == stored
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "changes"),
     [
         ("hostPattern", {"host_pattern": ""}),
@@ -66,44 +67,42 @@ def test_a_route_is_stored_in_one_spelling():
     ],
 )
 def test_a_bad_field_is_named_with_what_is_wrong(name, changes):
-    problem = refused(fields(**changes))
+    problem = refusal_of(fields(**changes))
 
     assert problem.context["fields"] == [name]
     assert problem.message.startswith(f"{name}: ")
 
 
 def test_all_bad_fields_are_named_at_once():
-    problem = refused(fields(host_pattern="a..b", path_pattern="x", inject_format="none"))
+    problem = refusal_of(fields(host_pattern="a..b", path_pattern="x", inject_format="none"))
 
     assert problem.context["fields"] == ["hostPattern", "pathPattern", "injectFormat"]
 
 
-@pytest.mark.parametrize(
-    "pattern", ["*", "*.com", "example.*", "*.*", "api-*.com", "local*", "*:8443", "a.b*.com:8443"]
-)
+@each("pattern", ["*", "*.com", "example.*", "*.*", "api-*.com", "local*", "*:8443", "a.b*.com:8443"])
 def test_a_broad_host_pattern_needs_the_operators_leave(pattern):
-    refused(fields(host_pattern=pattern))
+    refusal_of(fields(host_pattern=pattern))
 
-    assert checked(fields(host_pattern=pattern), allow_broad=True).host_pattern == pattern
+    assert check_route(fields(host_pattern=pattern), allow_broad=True).host_pattern == pattern
 
 
-@pytest.mark.parametrize("pattern", ["localhost", "*.example.com", "a.*.example.com", "a-*.example.com", "*.a.b.c"])
+@each("pattern", ["localhost", "*.example.com", "a.*.example.com", "a-*.example.com", "*.a.b.c"])
 def test_a_narrow_host_pattern_needs_no_leave(pattern):
-    assert checked(fields(host_pattern=pattern)).host_pattern == pattern
+    assert check_route(fields(host_pattern=pattern)).host_pattern == pattern
 
 
 def test_a_host_outside_ascii_is_told_how_to_write_it():
-    assert "write it in its ASCII form (xn--...)" in refused(fields(host_pattern="b\u00fccher.example")).message
+    assert "write it in its ASCII form (xn--...)" in refusal_of(fields(host_pattern="b\u00fccher.example")).message
 
 
-@pytest.mark.parametrize("key", ["Cookie", "cookie", "Set-Cookie", "SET-COOKIE"])
+@each("key", ["Cookie", "cookie", "Set-Cookie", "SET-COOKIE"])
 def test_cookies_need_the_operators_leave(key):
-    refused(fields(inject_key=key))
+    refusal_of(fields(inject_key=key))
 
-    assert checked(fields(inject_key=key), allow_cookies=True).inject_key == key
+    assert check_route(fields(inject_key=key), allow_cookies=True).inject_key == key
 
 
-@pytest.mark.parametrize(
+@each(
     "key",
     [
         "Connection",
@@ -130,22 +129,20 @@ def test_cookies_need_the_operators_leave(key):
     ],
 )
 def test_headers_that_frame_or_steer_a_request_are_restricted_with_every_leave(key):
-    assert restricted(key, allow_cookies=True)
+    assert is_restricted(key, allow_cookies=True)
 
 
-@pytest.mark.parametrize(
-    "key", ["Authorization", "X-Api-Key", "x-goog-api-key", "Private-Token", "X-Servicekey", "Te-X"]
-)
+@each("key", ["Authorization", "X-Api-Key", "x-goog-api-key", "Private-Token", "X-Servicekey", "Te-X"])
 def test_ordinary_headers_are_not_restricted(key):
-    assert not restricted(key, allow_cookies=False)
+    assert not is_restricted(key, allow_cookies=False)
 
 
-@pytest.mark.parametrize("inject_as", ["query", "body"])
+@each("inject_as", ["query", "body"])
 def test_only_headers_are_restricted(inject_as):
-    assert checked(fields(inject_as=inject_as, inject_key="host")).inject_key == "host"
+    assert check_route(fields(inject_as=inject_as, inject_key="host")).inject_key == "host"
 
 
-@pytest.mark.parametrize("value", ["a\r\nX: 1", "a\n", "\ra", "a\x00b", "a\x1fb", "a\x7f", "\ta", "a\t"])
+@each("value", ["a\r\nX: 1", "a\n", "\ra", "a\x00b", "a\x1fb", "a\x7f", "\ta", "a\t"])
 def test_a_value_that_would_leave_its_header_does_not_fit_it(value):
     with pytest.raises(ValueNotForHeader) as problem:
         value_fits(GOOD, value)
@@ -155,7 +152,7 @@ def test_a_value_that_would_leave_its_header_does_not_fit_it(value):
     value_fits(fields(inject_as="body"), value)
 
 
-@pytest.mark.parametrize("value", ["sk-123", "a\tb", "p\u00e4ss", "{value}", "a b"])
+@each("value", ["sk-123", "a\tb", "p\u00e4ss", "{value}", "a b"])
 def test_a_value_of_one_line_fits_a_header(value):
     value_fits(GOOD, value)
 
@@ -167,11 +164,11 @@ def test_a_value_of_one_line_fits_a_header(value):
 )
 def test_a_route_is_stored_in_a_spelling_that_is_stored_again_as_itself(host, path, method):
     try:
-        stored = checked(fields(host_pattern=host, path_pattern=path, method=method), allow_broad=True)
+        stored = check_route(fields(host_pattern=host, path_pattern=path, method=method), allow_broad=True)
     except InvalidRoute:
         assume(False)
 
-    assert checked(stored, allow_broad=True) == stored
+    assert check_route(stored, allow_broad=True) == stored
     assert msgspec.convert(msgspec.to_builtins(stored), RouteFields) == stored
 
 
@@ -179,4 +176,10 @@ def test_a_route_is_stored_in_a_spelling_that_is_stored_again_as_itself(host, pa
 def test_whatever_is_sent_is_answered(host, path, method, key, form):
     sent = fields(host_pattern=host, path_pattern=f"/{path}", method=method, inject_key=key, inject_format=form)
 
-    assert set(refused(sent).context["fields"]) <= {"hostPattern", "pathPattern", "method", "injectKey", "injectFormat"}
+    assert set(refusal_of(sent).context["fields"]) <= {
+        "hostPattern",
+        "pathPattern",
+        "method",
+        "injectKey",
+        "injectFormat",
+    }

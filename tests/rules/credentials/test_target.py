@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from custody.credentials.target import MalformedTarget, Target, parse_target, parse_url
 from custody.kit.errors import Invalid
+from tests.fixtures.each import each
 
 HOST = "api.example.com"
 
@@ -146,7 +147,7 @@ segments = st.lists(
 )
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "host", "port"),
     [
         ("api.example.com", "api.example.com", 443),
@@ -166,7 +167,7 @@ def test_a_host_is_read_in_lower_case_with_its_port(text, host, port):
     assert (target.host, target.port) == (host, port)
 
 
-@pytest.mark.parametrize("text", REFUSED_HOSTS)
+@each("text", REFUSED_HOSTS)
 def test_a_host_that_is_no_plain_name_is_refused(text):
     with pytest.raises(MalformedTarget) as refused:
         parse_target(text, "/")
@@ -175,7 +176,7 @@ def test_a_host_that_is_no_plain_name_is_refused(text):
     assert isinstance(refused.value, Invalid)
 
 
-@pytest.mark.parametrize("path", REFUSED_PATHS)
+@each("path", REFUSED_PATHS)
 def test_a_path_that_two_programs_could_read_differently_is_refused(path):
     with pytest.raises(MalformedTarget) as refused:
         parse_target(HOST, path)
@@ -183,7 +184,7 @@ def test_a_path_that_two_programs_could_read_differently_is_refused(path):
     assert REFUSED_PATHS[path] in refused.value.message
 
 
-@pytest.mark.parametrize(
+@each(
     ("raw", "matched"),
     [
         ("/", "/"),
@@ -217,7 +218,7 @@ def test_a_path_goes_out_as_it_came_and_is_matched_in_one_spelling(raw, matched)
     assert (target.path, target.matched, target.query) == (raw, matched, None)
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "\uff0e\uff0e",
@@ -250,7 +251,7 @@ def test_letters_whose_compatible_form_leads_elsewhere_are_refused(text):
             parse_target(HOST, path)
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "100\uff05",
@@ -268,7 +269,7 @@ def test_other_letters_with_a_compatible_form_go_out_as_they_came(text):
     assert parse_target(HOST, path).path == path
 
 
-@pytest.mark.parametrize(
+@each(
     ("raw", "query"),
     [
         ("/a", None),
@@ -283,7 +284,7 @@ def test_the_query_is_kept_apart_and_untouched(raw, query):
     assert parse_target(HOST, raw).query == query
 
 
-@pytest.mark.parametrize("query", ["a b", "a\n", "a\x00", "\u0085", "\udc80", "a#b"])
+@each("query", ["a b", "a\n", "a\x00", "\u0085", "\udc80", "a#b"])
 def test_a_query_that_breaks_the_request_line_is_refused(query):
     with pytest.raises(MalformedTarget, match="query"):
         parse_target(HOST, f"/?{query}")
@@ -293,7 +294,7 @@ def test_a_long_query_does_not_count_as_path():
     assert parse_target(HOST, "/a?" + "b" * 20_000).query == "b" * 20_000
 
 
-@pytest.mark.parametrize(
+@each(
     ("url", "expected"),
     [
         ("https://Api.example.com/v1?a=1", Target("api.example.com", 443, "/v1", "a=1", "/v1")),
@@ -309,7 +310,7 @@ def test_a_url_is_read_like_the_request_it_stands_for(url, expected):
     assert parse_url(url) == expected
 
 
-@pytest.mark.parametrize(
+@each(
     "url",
     [
         "",

@@ -1,16 +1,16 @@
 """A token's symbol is its contract's claim: short printable ASCII, or unknown."""
 
-import pytest
 from eth_abi import encode
 from hypothesis import given
 from hypothesis import strategies as st
 
 from api.areas.funds.erc20 import symbol_of
+from tests.fixtures.each import each
 
 CYRILLIC_ES = "\u0421"
 
 
-@pytest.mark.parametrize(
+@each(
     ("answer", "symbol"),
     [
         (encode(["string"], ["USDC"]), "USDC"),

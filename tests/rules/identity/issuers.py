@@ -71,11 +71,11 @@ def token(said: dict[str, Any], key: Any = None, alg: str = "RS256", **header: A
 
 def by_hand(header: bytes, payload: bytes, key: Any = None) -> str:
     """A token whose header and payload are these bytes, signed with RS256."""
-    signed = f"{encoded(header)}.{encoded(payload)}"
+    signed = f"{encode(header)}.{encode(payload)}"
     algorithm = RSAAlgorithm(RSAAlgorithm.SHA256)
-    return f"{signed}.{encoded(algorithm.sign(signed.encode(), key or rsa_key()))}"
+    return f"{signed}.{encode(algorithm.sign(signed.encode(), key or rsa_key()))}"
 
 
-def encoded(content: bytes) -> str:
+def encode(content: bytes) -> str:
     """Base64 for addresses, without padding."""
     return base64.urlsafe_b64encode(content).rstrip(b"=").decode()

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.identity.app_clients import AppClient, InvalidAppClient, check
+from tests.fixtures.each import each
 
 GOOD_ANYWHERE = [
     "https://app.example.com",
@@ -103,7 +104,7 @@ def client(**fields) -> AppClient:
     return check(msgspec.json.decode(msgspec.json.encode(document), type=AppClient))
 
 
-@pytest.mark.parametrize("url", GOOD_ANYWHERE)
+@each("url", GOOD_ANYWHERE)
 def test_an_exact_address_is_an_origin_and_a_redirect_url(url: str) -> None:
     found = client(allowedOrigins=[url], allowedRedirectUrls=[url, url + "/callback"])
 
@@ -111,8 +112,8 @@ def test_an_exact_address_is_an_origin_and_a_redirect_url(url: str) -> None:
     assert url in found.allowed_redirect_urls
 
 
-@pytest.mark.parametrize("field", ["allowedOrigins", "allowedRedirectUrls"])
-@pytest.mark.parametrize("url", BAD_ANYWHERE)
+@each("field", ["allowedOrigins", "allowedRedirectUrls"])
+@each("url", BAD_ANYWHERE)
 def test_a_url_that_is_not_exact_is_refused(field: str, url: str) -> None:
     with pytest.raises(InvalidAppClient, match=rf"{field}\[1\]") as refused:
         client(**{field: ["https://good.example", url]})
@@ -120,7 +121,7 @@ def test_a_url_that_is_not_exact_is_refused(field: str, url: str) -> None:
     assert refused.value.context == {"fields": [field]}
 
 
-@pytest.mark.parametrize(
+@each(
     "url",
     [
         "https://a.com/",
@@ -136,7 +137,7 @@ def test_an_origin_that_no_browser_sends_is_refused(url: str) -> None:
         client(allowedOrigins=[url])
 
 
-@pytest.mark.parametrize(
+@each(
     "url",
     ["https://a.com/cb?x=%20y&z=@me", "https://a.com:443/", "http://localhost:3000/a/b;c=1", "https://a.com/~x//y"],
 )
@@ -144,9 +145,7 @@ def test_a_redirect_url_may_have_a_path_and_a_query(url: str) -> None:
     assert url in client(allowedRedirectUrls=[url]).allowed_redirect_urls
 
 
-@pytest.mark.parametrize(
-    "url", ["https://a.com/*", "https://a.com/cb?x=*", "https://a.com/cb#x", "https://a.com/<x>", "https://a.com/%2"]
-)
+@each("url", ["https://a.com/*", "https://a.com/cb?x=*", "https://a.com/cb#x", "https://a.com/<x>", "https://a.com/%2"])
 def test_a_redirect_url_stands_for_itself_alone(url: str) -> None:
     with pytest.raises(InvalidAppClient, match=r"allowedRedirectUrls\[0\]"):
         client(allowedRedirectUrls=[url])
@@ -167,7 +166,7 @@ def test_an_accepted_redirect_url_has_no_wildcard_or_user_and_is_local_or_https(
         assert "@" not in rest.split("/", maxsplit=1)[0].split("?", maxsplit=1)[0]
 
 
-@pytest.mark.parametrize(
+@each(
     ("field", "entry"),
     [
         ("allowedBundleIds", "app"),
@@ -185,7 +184,7 @@ def test_native_ids_are_checked_and_the_value_is_named(field: str, entry: str) -
     assert f"({entry})" in refused.value.message
 
 
-@pytest.mark.parametrize(
+@each(
     ("field", "entry"),
     [
         ("allowedOrigins", "https://a.com"),
@@ -206,9 +205,7 @@ def test_every_wrong_field_is_named_at_once() -> None:
     assert refused.value.context == {"fields": ["allowedOrigins", "allowedRedirectUrls", "allowedPackageNames"]}
 
 
-@pytest.mark.parametrize(
-    "url", ["https://me:hunter2@a.com/cb", "https:\\\\me:hunter2@a.com", "https://me:hunter2@" + "a" * 2000]
-)
+@each("url", ["https://me:hunter2@a.com/cb", "https:\\\\me:hunter2@a.com", "https://me:hunter2@" + "a" * 2000])
 def test_a_password_in_an_address_is_not_repeated(url: str) -> None:
     with pytest.raises(InvalidAppClient) as refused:
         client(allowedRedirectUrls=[url])
@@ -216,7 +213,7 @@ def test_a_password_in_an_address_is_not_repeated(url: str) -> None:
     assert "hunter2" not in refused.value.message
 
 
-@pytest.mark.parametrize(
+@each(
     "fields",
     [
         {"id": "ab"},
@@ -258,6 +255,8 @@ def test_a_client_comes_back_as_it_was_sent() -> None:
         "allowedBundleIds": ["com.a.b"],
         "allowedPackageNames": ["com.a.b"],
         "loginMethods": {"oauth": {"google": True, "discord": False}},
+        "allowRegistration": True,
+        "maxRegistered": 5,
     }
 
     assert msgspec.json.decode(msgspec.json.encode(client(**document))) == document

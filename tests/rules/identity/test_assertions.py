@@ -21,7 +21,7 @@ from custody.identity.assertions import (
     challenge,
     check,
     fingerprint,
-    framed,
+    frame,
     from_base64url,
     load_key,
 )
@@ -73,7 +73,7 @@ def test_the_challenge_is_the_one_that_the_page_describes() -> None:
     said = ["custody-approval/1", "acme", "approval", MATTER.subject, MATTER.version, MATTER.digest, USER, "approve"]
 
     assert challenge(MATTER, USER, NONCE, UNTIL) == challenge_of(said, UNTIL, NONCE)
-    assert framed(*said, "ä") == fields(*said, "ä")
+    assert frame(*said, "ä") == fields(*said, "ä")
 
 
 def test_every_flipped_bit_is_refused() -> None:
@@ -180,3 +180,62 @@ def test_a_key_has_one_spelling() -> None:
     ):
         with pytest.raises(BadPublicKey):
             load_key(bad)
+
+
+def pad_client_data(length: int) -> Evidence:
+    """An honest assertion whose clientDataJSON has as many bytes."""
+    said = json.dumps(
+        {
+            "type": "webauthn.get",
+            "challenge": b64url(challenge(MATTER, USER, NONCE, UNTIL)),
+            "origin": f"http://{RP_ID}",
+        }
+    )
+    return evidence(raw_client=said.ljust(length).encode())
+
+
+def test_each_part_may_be_as_long_as_the_page_says_and_no_longer() -> None:
+    extended = PRESENT | VERIFIED | 0x80
+    assert counts(pad_client_data(2048))
+    assert counts(evidence(flags=extended, more=b"x" * (1024 - 37)))
+    for odd, why in (
+        (pad_client_data(2049), "clientDataJSON has more than 2,048 bytes or none"),
+        (Evidence(evidence().authenticator_data, b"", b"x"), "clientDataJSON has more than 2,048 bytes or none"),
+        (Evidence(evidence().authenticator_data, b"0", b"x"), "clientDataJSON is not an object"),
+        (evidence(flags=extended, more=b"x" * (1025 - 37)), "authenticatorData must have 37 to 1,024 bytes"),
+        (Evidence(b"x" * 36, b"{}", b"x"), "authenticatorData must have 37 to 1,024 bytes"),
+        (Evidence(evidence().authenticator_data, b"{}", b""), "the signature has more than 72 bytes or none"),
+        (Evidence(evidence().authenticator_data, b"{}", b"x" * 73), "the signature has more than 72 bytes or none"),
+        (Evidence(evidence().authenticator_data, b"{}", b"x" * 72), "the type in clientDataJSON"),
+        (Evidence(evidence().authenticator_data, b"{}", b"x"), "the type in clientDataJSON"),
+    ):
+        with pytest.raises(NotAVote, match=why):
+            check(odd, KEY.public_key, RP_ID, MATTER, USER)
+
+
+@pytest.mark.parametrize("cut", [slice(51), slice(0), slice(0, 53)])
+def test_a_challenge_of_another_length_is_named(cut: slice) -> None:
+    with pytest.raises(NotAVote, match="the challenge does not have 52 bytes"):
+        check(evidence((challenge(MATTER, USER, NONCE, UNTIL) + b"x")[cut]), KEY.public_key, RP_ID, MATTER, USER)
+
+
+def test_a_counter_has_four_bytes() -> None:
+    for count in (0, 0x01020304, 0xFFFFFFFF):
+        made = evidence(count=count, flags=PRESENT | VERIFIED | 0x80, more=b"extensions")
+        assert check(made, KEY.public_key, RP_ID, MATTER, USER).count == count
+
+
+def test_an_attestation_is_no_part_of_a_vote() -> None:
+    assert not counts(evidence(flags=PRESENT | VERIFIED | 0x40 | 0x80, more=b"attested and extended"))
+
+
+_SHORT = bytes.fromhex("3039301306072a8648ce3d020106082a8648ce3d030107032200") + KEY.key.public_key().public_bytes(
+    Encoding.X962, PublicFormat.CompressedPoint
+)
+
+
+def test_another_spelling_of_a_key_is_no_key() -> None:
+    no_point = KEY.public_key[:27] + b"\1" * 64
+    for odd in (_SHORT, KEY.public_key + b"\0", KEY.public_key[:-1], no_point, b""):
+        with pytest.raises(BadPublicKey):
+            load_key(odd)

@@ -5,6 +5,7 @@ import pytest
 from custody.identity import domains
 from custody.identity.addresses import normalised_email
 from custody.identity.domains import BadDomain, SignOnMethod
+from tests.fixtures.each import each
 
 LONGEST = ".".join(["a" * 63, "b" * 63, "c" * 63, "d" * 44, "com"])
 BAD = [
@@ -44,7 +45,7 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize("text", BAD)
+@each("text", BAD)
 def test_a_text_that_is_no_domain_of_somebody_is_refused(text: str) -> None:
     with pytest.raises(BadDomain) as refused:
         domains.check(text)
@@ -52,7 +53,7 @@ def test_a_text_that_is_no_domain_of_somebody_is_refused(text: str) -> None:
     assert refused.value.context["fields"] == ["domain"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "domain"),
     [
         ("example.com", "example.com"),
@@ -75,7 +76,7 @@ def test_the_record_stands_below_the_domain() -> None:
     assert domains.record_name("example.com") == "_service-sso.example.com"
 
 
-@pytest.mark.parametrize(
+@each(
     ("required", "verified", "provided", "why"),
     [
         (True, True, True, None),

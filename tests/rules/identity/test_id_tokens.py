@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from identity.sign_on.id_tokens import MAX_TOKEN, REFUSALS, IdClaims, IdTokenRefused, KeyUnknown, verified_email, verify
 from identity.sign_on.key_sets import KeySet, read
+from tests.fixtures.each import each
 from tests.rules.identity.issuers import (
     CLIENT,
     EXPECTED,
@@ -21,7 +22,7 @@ from tests.rules.identity.issuers import (
     claims,
     ec_key,
     ed_key,
-    encoded,
+    encode,
     jwk,
     key_set,
     rsa_key,
@@ -49,7 +50,7 @@ def code_of(given_token: str, keys: KeySet = KEYS, expected: Any = EXPECTED) -> 
     return refused.value.code
 
 
-@pytest.mark.parametrize(
+@each(
     ("key", "alg"),
     [
         (rsa_key(), "RS256"),
@@ -67,7 +68,7 @@ def test_a_good_token_names_its_subject(key: Any, alg: str) -> None:
     assert (proven.issuer, proven.subject) == (ISSUER, "user-1")
 
 
-@pytest.mark.parametrize(
+@each(
     "changed",
     [
         {"aud": [CLIENT]},
@@ -86,7 +87,7 @@ def test_claims_that_the_standard_allows_are_taken(changed: dict[str, Any]) -> N
     assert verify(token(claims(**changed)), EXPECTED, KEYS).subject
 
 
-@pytest.mark.parametrize(
+@each(
     ("changed", "code"),
     [
         ({"iss": None}, "id_token_issuer"),
@@ -133,14 +134,14 @@ def test_a_claim_that_does_not_fit_is_refused(changed: dict[str, Any], code: str
     assert code_of(by_hand(HEADER, msgspec.json.encode(claims(**changed)))) == code
 
 
-@pytest.mark.parametrize("number", [b"1e400", b"NaN", b"Infinity", b"9" * 5000])
+@each("number", [b"1e400", b"NaN", b"Infinity", b"9" * 5000])
 def test_a_number_beyond_all_bounds_is_refused(number: bytes) -> None:
     said = msgspec.json.encode(claims(exp=0)).replace(b'"exp":0', b'"exp":' + number)
 
     assert code_of(by_hand(HEADER, said)) in ("id_token_malformed", "id_token_time")
 
 
-@pytest.mark.parametrize(
+@each(
     ("header", "code"),
     [
         ({"alg": "none"}, "id_token_algorithm"),
@@ -170,7 +171,7 @@ def test_a_header_that_says_more_than_the_key_is_refused(header: dict[str, Any],
     assert code_of(by_hand(said, msgspec.json.encode(claims()))) == code
 
 
-@pytest.mark.parametrize("form", ["pem", "jwk"])
+@each("form", ["pem", "jwk"])
 def test_the_public_key_is_no_shared_secret(form: str) -> None:
     public = rsa_key().public_key()
     secret = (
@@ -178,8 +179,8 @@ def test_the_public_key_is_no_shared_secret(form: str) -> None:
         if form == "pem"
         else msgspec.json.encode(jwk(rsa_key()))
     )
-    signed = f"{encoded(b'{"alg":"HS256","kid":"k"}')}.{encoded(msgspec.json.encode(claims()))}"
-    forged = f"{signed}.{encoded(hmac.digest(secret, signed.encode(), hashlib.sha256))}"
+    signed = f"{encode(b'{"alg":"HS256","kid":"k"}')}.{encode(msgspec.json.encode(claims()))}"
+    forged = f"{signed}.{encode(hmac.digest(secret, signed.encode(), hashlib.sha256))}"
 
     assert code_of(forged) == "id_token_algorithm"
 
@@ -200,7 +201,7 @@ def test_a_token_of_another_key_or_with_another_payload_is_refused() -> None:
     assert code_of(f"{head}.{other}.{signature}") == "id_token_signature"
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "",
@@ -265,7 +266,7 @@ def test_further_audiences_are_those_that_the_tenant_lists() -> None:
     assert code_of(token(claims(aud=CLIENT)), expected=listed) == "id_token_audience"
 
 
-@pytest.mark.parametrize(
+@each(
     ("issuer", "said", "address"),
     [
         (ISSUER, {"email_verified": True}, "ada@example.com"),

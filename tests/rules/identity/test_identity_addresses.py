@@ -16,6 +16,7 @@ from custody.identity.native_ids import (
     bundle_id,
     package_name,
 )
+from tests.fixtures.each import each
 
 EMAILS = [
     "a@b.co",
@@ -140,12 +141,12 @@ KINDS = [
 ]
 
 
-@pytest.mark.parametrize(("read", "text"), [(k[0], text) for k in KINDS for text in k[2]])
+@each(("read", "text"), [(k[0], text) for k in KINDS for text in k[2]])
 def test_a_well_formed_address_passes(read, text: str) -> None:
     assert read(text) == (text.lower() if read is normalised_email else text)
 
 
-@pytest.mark.parametrize(("read", "bad", "text"), [(k[0], k[1], text) for k in KINDS for text in k[3]])
+@each(("read", "bad", "text"), [(k[0], k[1], text) for k in KINDS for text in k[3]])
 def test_a_malformed_address_is_refused(read, bad, text: str) -> None:
     with pytest.raises(bad):
         read(text)

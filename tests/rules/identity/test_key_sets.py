@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from identity.sign_on.key_sets import BadKeySet, condense, read
+from tests.fixtures.each import each
 from tests.rules.identity.issuers import ec_key, ed_key, jwk, key_set, rsa_key
 
 RSA_ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512")
@@ -20,7 +21,7 @@ def problem_of(content: bytes) -> str:
     return refused.value.problem
 
 
-@pytest.mark.parametrize(
+@each(
     ("entry", "algorithms"),
     [
         (jwk(rsa_key()), RSA_ALGORITHMS),
@@ -37,7 +38,7 @@ def test_public_signing_keys_are_taken_with_their_algorithms(entry: dict[str, An
     assert (key.kid, key.algorithms) == ("k", algorithms)
 
 
-@pytest.mark.parametrize(
+@each(
     "entry",
     [
         jwk(rsa_key(), "other", use="enc", alg="RSA-OAEP"),
@@ -85,7 +86,7 @@ ODD: dict[str, tuple[Any, str]] = {
 }
 
 
-@pytest.mark.parametrize("what", ODD)
+@each("what", ODD)
 def test_an_odd_member_is_skipped_and_the_good_one_beside_it_is_taken(what: str) -> None:
     odd, problem = ODD[what]
 
@@ -135,7 +136,7 @@ BAD: dict[str, tuple[bytes, str]] = {
 }
 
 
-@pytest.mark.parametrize("what", BAD)
+@each("what", BAD)
 def test_a_bad_set_is_refused_whole_with_a_word_for_why(what: str) -> None:
     content, problem = BAD[what]
 

@@ -12,6 +12,7 @@ from custody.identity.oidc_provider import (
     keys_admitting,
     variable_prefix,
 )
+from tests.fixtures.each import each
 
 PUBLIC = "https://custody.example.com"
 LOOPBACK = "http://localhost:3200"
@@ -48,7 +49,7 @@ def refusal_of(*providers: OidcProvider, tenant: str = "acme", public_url: str =
     return refused.value
 
 
-@pytest.mark.parametrize(
+@each(
     "changed",
     [
         {},
@@ -70,8 +71,8 @@ def test_scopes_get_what_is_always_asked_for() -> None:
     assert kept.scopes == ("openid", "email", "profile")
 
 
-@pytest.mark.parametrize("field", _ADDRESSES)
-@pytest.mark.parametrize(
+@each("field", _ADDRESSES)
+@each(
     "url",
     [
         "http://idp.example.com/",
@@ -107,7 +108,7 @@ def test_loopback_is_for_a_deployment_that_is_there_too() -> None:
     assert refusal_of(local).context["fields"] == ["providers[0].issuer"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("issuer", "words"),
     [
         ("https://login.microsoftonline.com/common/v2.0", "every organisation"),
@@ -122,7 +123,7 @@ def test_an_issuer_that_is_nobodys_own_is_refused(issuer: str, words: str) -> No
     assert words in refusal_of(provider(issuer=issuer)).message
 
 
-@pytest.mark.parametrize(
+@each(
     "name",
     [
         "SERVICE_MASTER_KEY_FILE",
@@ -144,7 +145,7 @@ def test_a_variable_that_is_not_the_tenants_is_refused(name: str) -> None:
     assert refusal_of(provider(client_secret_env=name)).context["fields"] == ["providers[0].clientSecretEnv"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("tenant", "prefix"),
     [
         ("acme", "SERVICE_TENANT_OIDC_SECRET_ACME_"),
@@ -168,7 +169,7 @@ def test_ids_are_unique_and_at_most_ten() -> None:
     assert refusal_of(*(provider(id=f"p{number}") for number in range(11))).context["fields"] == ["providers"]
 
 
-@pytest.mark.parametrize("scope", ["a b", 'a"b', "a\\b", "é", ""])
+@each("scope", ["a b", 'a"b', "a\\b", "é", ""])
 def test_a_scope_with_other_characters_is_refused(scope: str) -> None:
     assert refusal_of(provider(scopes=("openid", scope))).context["fields"] == ["providers[0].scopes"]
 

@@ -9,12 +9,13 @@ from hypothesis import strategies as st
 
 from custody.chains.evm.personal_message import BadSignature, digest, recover
 from custody.chains.evm.signature import ORDER
+from tests.fixtures.each import each
 
 ACCOUNT = Account.from_key("0x" + "11" * 32)
 keys = st.integers(1, ORDER - 1).map(lambda number: "0x" + number.to_bytes(32).hex())
 
 
-def signed(text: str, account=ACCOUNT) -> str:
+def sign(text: str, account=ACCOUNT) -> str:
     return "0x" + account.sign_message(encode_defunct(text=text)).signature.hex().removeprefix("0x")
 
 
@@ -22,7 +23,7 @@ def signed(text: str, account=ACCOUNT) -> str:
 def test_the_signer_of_a_text_is_recovered(text: str, key: str) -> None:
     account = Account.from_key(key)
 
-    assert recover(text, signed(text, account)) == account.address
+    assert recover(text, sign(text, account)) == account.address
 
 
 @given(st.text(min_size=1), st.data())
@@ -32,7 +33,7 @@ def test_a_text_changed_in_one_character_has_another_signer(text: str, data: st.
     assume(changed != text)
 
     try:
-        recovered = recover(changed, signed(text))
+        recovered = recover(changed, sign(text))
     except BadSignature:
         return
     assert recovered != ACCOUNT.address
@@ -40,7 +41,7 @@ def test_a_text_changed_in_one_character_has_another_signer(text: str, data: st.
 
 @given(st.integers(2, 129), st.integers(1, 15))
 def test_a_signature_changed_in_one_digit_is_not_the_signers(place: int, added: int) -> None:
-    good = signed("hello")
+    good = sign("hello")
     bad = good[:place] + f"{(int(good[place], 16) + added) % 16:x}" + good[place + 1 :]
 
     try:
@@ -51,7 +52,7 @@ def test_a_signature_changed_in_one_digit_is_not_the_signers(place: int, added: 
 
 
 def test_the_last_byte_may_count_from_zero_or_from_27() -> None:
-    good = signed("hello")
+    good = sign("hello")
     number = int(good[-2:], 16)
 
     assert number in {27, 28}
@@ -78,7 +79,7 @@ def test_the_same_signature_with_a_high_s_is_refused() -> None:
         recover("hello", "0x" + high.hex())
 
 
-@pytest.mark.parametrize(
+@each(
     "signature",
     [
         "",

@@ -6,7 +6,7 @@ import random
 import pytest
 
 from custody.identity.authority import Authority, Quorum, Signer
-from custody.identity.quorums import QuorumCycle, QuorumTooDeep, agreed, check_shape, uncounted
+from custody.identity.quorums import QuorumCycle, QuorumTooDeep, check_shape, is_met, reasons
 from tests.fixtures.thorough import THOROUGH
 
 SIGN = frozenset({"sign_transaction"})
@@ -40,7 +40,7 @@ def quorum(name, threshold, members="", children="", *, permissions=SIGN, status
 def enough(quorums, signers, shown, *, permissions=SIGN):
     """Tell whether the first quorum agrees."""
     authority = Authority({one.id: one for one in signers}, {one.id: one for one in quorums})
-    return agreed(authority, quorums[0].id, shown.split(), permissions)
+    return is_met(authority, quorums[0].id, shown.split(), permissions)
 
 
 THREE = [signer("a"), signer("b"), signer("c")]
@@ -74,7 +74,7 @@ def test_a_second_signer_must_be_another_and_active_and_permitted(other):
 def not_counted(quorums, signers, shown):
     """List who does not count for the first quorum, and why."""
     authority = Authority({one.id: one for one in signers}, {one.id: one for one in quorums})
-    return uncounted(authority, quorums[0].id, shown.split(), SIGN)
+    return reasons(authority, quorums[0].id, shown.split(), SIGN)
 
 
 def test_a_signer_who_does_not_count_is_named_with_the_reason():
@@ -140,7 +140,7 @@ def test_one_of_several_permissions_is_enough():
 def test_a_quorum_that_is_not_there_agrees_to_nothing():
     authority = Authority({one.id: one for one in THREE}, {})
 
-    assert not agreed(authority, "q", ["a"], SIGN)
+    assert not is_met(authority, "q", ["a"], SIGN)
 
 
 @pytest.mark.parametrize("threshold", [0, -1, 3, 2**31])
@@ -260,7 +260,7 @@ def is_sound(quorums, name):
     return all(len(path) <= 3 and len(set(path)) == len(path) for path in paths(quorums, name))
 
 
-def searched(authority, root, shown):
+def search(authority, root, shown):
     """The answer by looking at every way, for sound trees."""
     below = {name for path in paths(authority.quorums, root) for name in path}
     if not shown or not shown <= {member for name in below for member in authority.quorums[name].members}:
@@ -274,7 +274,7 @@ def searched(authority, root, shown):
     return root in able and bool(ways(able, living, root, frozenset()))
 
 
-def drawn(draw):
+def draw_set(draw):
     """A small set in which subjects and keys often meet, and who of it is shown."""
     names = [f"s{number}" for number in range(draw.randint(2, 7))]
     signers = [
@@ -316,9 +316,9 @@ def test_the_tree_never_says_yes_wrongly_and_seldom_no():
     draw = random.Random(seed)
     yes = wrong_no = unsound = 0
     for number in range(2_000 * min(THOROUGH, 10)):
-        authority, shown = drawn(draw)
-        truth = is_sound(authority.quorums, "q0") and searched(authority, "q0", shown)
-        said = agreed(authority, "q0", shown, SIGN)
+        authority, shown = draw_set(draw)
+        truth = is_sound(authority.quorums, "q0") and search(authority, "q0", shown)
+        said = is_met(authority, "q0", shown, SIGN)
         assert truth or not said, (seed, number, authority, shown)
         yes += truth
         wrong_no += truth and not said
@@ -343,8 +343,8 @@ def test_a_tree_in_which_each_subject_stands_once_is_counted_exactly():
         standing = [member for one in quorums.values() for member in one.members]
         authority = Authority({name: signer(name) for name in standing}, quorums)
         shown = frozenset(name for name in standing if draw.random() < 0.6)
-        truth = searched(authority, "q0", shown)
-        assert agreed(authority, "q0", shown, SIGN) == truth, (quorums, shown)
+        truth = search(authority, "q0", shown)
+        assert is_met(authority, "q0", shown, SIGN) == truth, (quorums, shown)
         yes += truth
     assert 60 < yes < 270
 
@@ -353,7 +353,7 @@ def test_the_shape_of_a_set_is_refused_exactly_where_some_path_is_too_long_or_re
     draw = random.Random(16)
     refused = 0
     for _ in range(500 * min(THOROUGH, 10)):
-        quorums = drawn(draw)[0].quorums
+        quorums = draw_set(draw)[0].quorums
         try:
             check_shape(quorums)
             said = True
@@ -362,3 +362,51 @@ def test_the_shape_of_a_set_is_refused_exactly_where_some_path_is_too_long_or_re
         assert said == all(is_sound(quorums, name) for name in quorums), quorums
         refused += not said
     assert refused > 50
+
+
+def test_a_chain_however_long_is_too_deep():
+    chain = {str(level): quorum(str(level), 1, "a", str(level + 1)) for level in range(5_000)}
+
+    with pytest.raises(QuorumTooDeep):
+        check_shape(chain)
+    with pytest.raises(QuorumTooDeep):
+        check_shape({name: chain[name] for name in "01234"})
+    assert not enough([*chain.values()], THREE, "a")
+
+
+def test_a_cycle_below_what_is_too_deep_is_told_as_a_cycle():
+    below = [quorum("d", 1, "a", "e"), quorum("e", 1, "a", "d")]
+    chain = [quorum("a", 1, "a", "b"), quorum("b", 1, "a", "c"), quorum("c", 1, "a", "d"), *below]
+
+    with pytest.raises(QuorumCycle):
+        check_shape({one.id: one for one in [quorum("z", 1, "a", "a"), quorum("a", 1, "a", "z")]})
+    with pytest.raises((QuorumCycle, QuorumTooDeep)):
+        check_shape({one.id: one for one in chain})
+
+
+def test_the_deepest_member_quorum_counts():
+    wide = [quorum("q", 1, "", "flat deep"), quorum("flat", 1, "a")]
+    deep = [quorum("deep", 1, "", "deeper"), quorum("deeper", 1, "", "deepest"), quorum("deepest", 1, "a")]
+
+    check_shape({one.id: one for one in [*wide, *deep[:2]]})
+    with pytest.raises(QuorumTooDeep):
+        check_shape({one.id: one for one in [*wide, *deep]})
+
+
+def test_a_tree_that_was_measured_from_below_is_as_deep_from_above():
+    quorums = [
+        quorum("low", 1, "", "flat deep"),
+        quorum("flat", 1, "a"),
+        quorum("deep", 1, "", "end"),
+        quorum("end", 1, "a"),
+    ]
+
+    check_shape({one.id: one for one in quorums})
+    with pytest.raises(QuorumTooDeep):
+        check_shape({one.id: one for one in [*quorums, quorum("top", 1, "", "low")]})
+
+
+def test_a_member_quorum_that_does_not_count_hides_none_behind_it():
+    quorums = [quorum("q", 1, "", "paused good"), quorum("paused", 1, "a", status="paused"), quorum("good", 1, "a")]
+
+    assert enough(quorums, THREE, "a")

@@ -9,22 +9,22 @@ from random import Random
 from typing import Any
 
 import msgspec
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from custody.identity.saml_refusals import SamlRefused
 from identity.saml.response import read_response
+from tests.fixtures.each import each
 from tests.fixtures.thorough import THOROUGH
 from tests.outside import saml_answers as saml
-from tests.outside.xml_documents import changed
+from tests.outside.xml_documents import change_place
 from tests.rules.identity.test_saml_response import EXPECTED, GENUINE, KEY
 
 MANY = settings(max_examples=1_000 if THOROUGH == 1 else 4_000 * THOROUGH, deadline=None)
 P256 = saml.key("p256")
 BOTH = msgspec.structs.replace(EXPECTED, certificates=(KEY.certificate, P256.certificate))
 RICH = GENUINE.but(attributes={"groups": ["staff", "a&b<c>"], "email": ["ann@example.com"]})
-ANSWERS = [RICH.signed(KEY), RICH.signed(P256, "both"), saml.signed(RICH.tree(), KEY, "both", "#default saml xs")]
+ANSWERS = [RICH.sign(KEY), RICH.sign(P256, "both"), saml.sign_tree(RICH.tree(), KEY, "both", "#default saml xs")]
 TREES = [saml.etree.fromstring(answer) for answer in ANSWERS]
 SAID = read_response(ANSWERS[0], BOTH)
 chances = st.randoms(use_true_random=True)
@@ -56,7 +56,7 @@ def test_a_changed_byte_is_refused_or_means_nothing(random: Random) -> None:
 def test_a_place_that_was_changed_is_refused_or_means_nothing(random: Random) -> None:
     content = random.choice(ANSWERS)
     for _ in range(random.randint(1, 3)):
-        content = changed(random, content)
+        content = change_place(random, content)
 
     judge(content)
 
@@ -65,25 +65,25 @@ def elements(tree: Any) -> list[Any]:
     return [one for one in tree.iter() if one.getparent() is not None]
 
 
-def copied(random: Random, tree: Any) -> None:
+def copy_element(random: Random, tree: Any) -> None:
     one = copy.deepcopy(random.choice(elements(tree)))
     place = random.choice(list(tree.iter()))
     place.insert(random.randint(0, len(place)), one)
 
 
-def moved(random: Random, tree: Any) -> None:
+def move(random: Random, tree: Any) -> None:
     one = random.choice(elements(tree))
     places = [place for place in tree.iter() if one not in (place, *place.iterancestors())]
     place = random.choice(places)
     place.insert(random.randint(0, len(place)), one)
 
 
-def removed(random: Random, tree: Any) -> None:
+def remove(random: Random, tree: Any) -> None:
     one = random.choice(elements(tree))
     one.getparent().remove(one)
 
 
-def renamed(random: Random, tree: Any) -> None:
+def rename(random: Random, tree: Any) -> None:
     names = [one.tag for one in tree.iter()]
     random.choice(list(tree.iter())).tag = random.choice(names)
 
@@ -99,10 +99,10 @@ def with_another_value(random: Random, tree: Any) -> None:
 
 
 CHANGES: tuple[Callable[[Random, Any], None], ...] = (
-    copied,
-    moved,
-    removed,
-    renamed,
+    copy_element,
+    move,
+    remove,
+    rename,
     said_otherwise,
     with_another_value,
 )
@@ -115,12 +115,12 @@ def test_a_changed_tree_is_refused_or_means_nothing(random: Random) -> None:
     for _ in range(random.randint(1, 3)):
         random.choice(CHANGES)(random, tree)
 
-    judge(saml.written(tree))
+    judge(saml.to_bytes(tree))
 
 
-@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
+@each("change", CHANGES, ids=lambda change: change.__name__)
 def test_each_kind_of_change_makes_another_document(change: Callable[[Random, Any], None]) -> None:
     tree = copy.deepcopy(TREES[0])
     change(Random(1), tree)
 
-    assert saml.written(tree) != saml.written(TREES[0])
+    assert saml.to_bytes(tree) != saml.to_bytes(TREES[0])

@@ -7,15 +7,16 @@ import pytest
 from custody.identity.saml_groups import ORDER, GroupMapping, GroupMappingRefused, check_mappings, role_for
 from identity.saml.attributes import EMAIL_ATTRIBUTES
 from identity.saml.response import read_response
+from tests.fixtures.each import each
 from tests.outside import saml_answers as saml
 from tests.outside.saml_answers import Answer
-from tests.rules.identity.test_saml_response import EXPECTED, GENUINE, KEY, accepted, refused
+from tests.rules.identity.test_saml_response import EXPECTED, GENUINE, KEY, accept, refusal_of
 
 NAMELESS = GENUINE.but(name_id_format=saml.PERSISTENT, name_id="p-1", attributes={})
 
 
 def address(answer: Answer, **expected: Any) -> tuple[str | None, str]:
-    said = accepted(answer, **expected)
+    said = accept(answer, **expected)
     return said.email, said.email_missing
 
 
@@ -25,7 +26,7 @@ def test_the_name_id_is_the_address_where_its_format_says_so() -> None:
     assert address(GENUINE.but(name_id_format=None))[0] is None
 
 
-@pytest.mark.parametrize("name", EMAIL_ATTRIBUTES)
+@each("name", EMAIL_ATTRIBUTES)
 def test_one_of_five_attributes_is_the_address_where_the_name_id_is_none(name: str) -> None:
     assert address(NAMELESS.but(attributes={name: ["Ann@Example.com"]})) == ("Ann@Example.com", "")
 
@@ -41,7 +42,7 @@ def test_the_configured_attribute_is_the_only_one_that_is_read() -> None:
 
 
 # S35
-@pytest.mark.parametrize(
+@each(
     "values",
     [
         ["ann@example.com", "eve@example.com"],
@@ -68,7 +69,7 @@ def test_an_attribute_that_is_not_exactly_one_address_gives_none_and_says_why(va
     assert missing.isprintable()
 
 
-@pytest.mark.parametrize(
+@each(
     "values",
     [
         ["ann@example.com\n"],
@@ -84,12 +85,12 @@ def test_one_address_is_one_however_it_is_printed_and_repeated(values: list[str]
 
 
 def test_an_indented_name_id_and_group_are_what_they_are_without_it() -> None:
-    plain = accepted(GENUINE.but(attributes={"groups": ["staff"]}))
-    printed = accepted(GENUINE.but(name_id="\n        ann@example.com\n      ", attributes={"groups": ["\n  staff\n"]}))
+    plain = accept(GENUINE.but(attributes={"groups": ["staff"]}))
+    printed = accept(GENUINE.but(name_id="\n        ann@example.com\n      ", attributes={"groups": ["\n  staff\n"]}))
 
     assert (printed.name_id, printed.email, printed.groups) == (plain.name_id, plain.email, plain.groups)
     # Blanks alone may be part of a group's name, which is then another group.
-    assert accepted(GENUINE.but(attributes={"groups": [" staff", "staff "]})).groups == (" staff", "staff ")
+    assert accept(GENUINE.but(attributes={"groups": [" staff", "staff "]})).groups == (" staff", "staff ")
 
 
 # S35
@@ -98,13 +99,13 @@ def test_two_attributes_of_one_name_are_two_values() -> None:
     twin = saml.add(saml.the(tree, "AttributeStatement"), saml.SAML, "Attribute", Name="email")
     saml.add(twin, saml.SAML, "AttributeValue", "eve@example.com")
 
-    assert read_response(saml.signed(tree, KEY), EXPECTED).email is None
+    assert read_response(saml.sign_tree(tree, KEY), EXPECTED).email is None
 
 
 def test_an_attribute_with_an_element_as_a_value_is_not_used_at_all() -> None:
     tree = NAMELESS.but(attributes={"email": ["ann@example.com", "x"]}).tree()
     saml.add(list(tree.iter("{*}AttributeValue"))[1], saml.SAML, "NameID", "eve@example.com")
-    said = read_response(saml.signed(tree, KEY), EXPECTED)
+    said = read_response(saml.sign_tree(tree, KEY), EXPECTED)
 
     assert (said.email, dict(said.attributes)) == (None, {})
     assert said.warnings == ("The attribute email has a value that is not a text, and is not used.",)
@@ -114,15 +115,15 @@ def test_an_attribute_with_an_element_as_a_value_is_not_used_at_all() -> None:
 def test_groups_are_read_in_their_order_without_empty_ones() -> None:
     answer = GENUINE.but(attributes={"groups": ["b", "", "a", "A"]})
 
-    assert accepted(answer).groups == ("b", "a", "A")
-    assert accepted(answer, groups_attribute="roles").groups == ()
-    assert accepted(answer, groups_attribute=None).groups == ()
+    assert accept(answer).groups == ("b", "a", "A")
+    assert accept(answer, groups_attribute="roles").groups == ()
+    assert accept(answer, groups_attribute=None).groups == ()
 
 
 def test_groups_that_entra_leaves_out_are_a_warning() -> None:
     answer = GENUINE.but(attributes={"http://schemas.microsoft.com/claims/groups.link": ["https://graph.example"]})
 
-    assert "Entra" in accepted(answer).warnings[0]
+    assert "Entra" in accept(answer).warnings[0]
 
 
 # S37
@@ -130,16 +131,16 @@ def test_ten_thousand_groups_are_matched_or_refused_by_the_bounds() -> None:
     mappings = [GroupMapping(f"g{number}", "admin") for number in range(100)]
     assert role_for([f"h{number}" for number in range(10_000)], mappings) == "viewer"
 
-    assert refused(GENUINE.but(attributes={"groups": ["g"] * 10_000}).signed(KEY)).code == "saml_xml"
+    assert refusal_of(GENUINE.but(attributes={"groups": ["g"] * 10_000}).sign(KEY)).code == "saml_xml"
     many = [f"{number:04}" for number in range(1_000)]
-    assert accepted(GENUINE.but(attributes={"groups": many})).groups == tuple(many)
+    assert accept(GENUINE.but(attributes={"groups": many})).groups == tuple(many)
 
 
 MAPPINGS = [GroupMapping("staff", "member"), GroupMapping("Ops", "developer"), GroupMapping("Ops", "billing")]
 
 
 # S37
-@pytest.mark.parametrize(
+@each(
     ("groups", "role"),
     [
         ((), "viewer"),
@@ -163,7 +164,7 @@ def test_each_role_gives_way_to_those_before_it() -> None:
 
 
 # S37
-@pytest.mark.parametrize(
+@each(
     ("mappings", "says"),
     [
         ([GroupMapping("g", "viewer"), GroupMapping("o", "owner")], r"groupRoleMappings\[1\].role must not be owner"),

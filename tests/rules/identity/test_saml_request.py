@@ -11,7 +11,8 @@ from saml2.mdstore import InMemoryMetaData
 
 from api.areas.sign_on.saml_metadata import service_provider
 from custody.identity.saml_request import acs_url, authn_request, entity_id, redirect_url
-from tests.outside.saml_answers import SAML, SAMLP
+from tests.fixtures.each import each
+from tests.outside.saml_answers import SAML, SAMLP, key
 
 NOW = datetime(2026, 1, 1, 13, 0, 0, 500_000, tzinfo=timezone(timedelta(hours=1)))
 ID = "_" + "aA0_-" * 8 + "xyz"
@@ -43,13 +44,13 @@ def test_a_request_says_who_asks_where_to_answer_and_by_which_binding() -> None:
     ]
 
 
-@pytest.mark.parametrize("bad", ["", ID[1:], ID + "x", ID[:-1], ID[:-1] + '"', ID[:-1] + "\n"])
+@each("bad", ["", ID[1:], ID + "x", ID[:-1], ID[:-1] + '"', ID[:-1] + "\n"])
 def test_a_request_id_is_an_underscore_and_43_characters(bad: str) -> None:
     with pytest.raises(ValueError, match="request id"):
         authn_request(bad, issuer="a", acs="b", destination="c", now=NOW)
 
 
-@pytest.mark.parametrize(
+@each(
     ("destination", "kept"),
     [
         ("https://idp.example/sso", {}),
@@ -70,17 +71,17 @@ def test_the_request_goes_deflated_behind_the_query_that_is_there(destination: s
     assert not set(url) & set(' +"<>\n')
 
 
-@pytest.mark.parametrize(("destination", "state"), [("https://a#b", "s"), ("https://a", ""), ("https://a", "s" * 81)])
+@each(("destination", "state"), [("https://a#b", "s"), ("https://a", ""), ("https://a", "s" * 81)])
 def test_a_redirect_that_would_lose_something_is_not_made(destination: str, state: str) -> None:
     with pytest.raises(ValueError, match="RelayState"):
         redirect_url(destination, request(), state)
 
 
-@pytest.mark.parametrize("tenant", TENANTS)
+@each("tenant", TENANTS)
 def test_another_librarys_reader_understands_the_metadata(tenant: str) -> None:
     entity, acs = entity_id(PUBLIC, tenant), acs_url(PUBLIC, tenant)
     metadata = InMemoryMetaData(None, "")
-    metadata.parse(service_provider(entity, acs))
+    metadata.parse(service_provider(entity, acs, None))
 
     (found,) = metadata.service(entity, "spsso_descriptor", "assertion_consumer_service", POST)
     assert list(metadata.keys()) == [entity]
@@ -88,13 +89,24 @@ def test_another_librarys_reader_understands_the_metadata(tenant: str) -> None:
 
 
 def test_the_metadata_offers_no_logout_no_encryption_and_wants_signed_assertions() -> None:
-    text = service_provider(entity_id(PUBLIC, "acme"), acs_url(PUBLIC, "acme"))
+    text = service_provider(entity_id(PUBLIC, "acme"), acs_url(PUBLIC, "acme"), None)
 
     assert 'WantAssertionsSigned="true"' in text
     assert not any(word in text for word in ("Logout", "KeyDescriptor", "Artifact", "Signature"))
 
 
+def test_another_librarys_reader_finds_the_certificate_to_encrypt_for() -> None:
+    entity = entity_id(PUBLIC, "acme")
+    metadata = InMemoryMetaData(None, "")
+    metadata.parse(service_provider(entity, acs_url(PUBLIC, "acme"), key().certificate))
+
+    ((_, found),) = metadata.certs(entity, "spsso", "encryption")
+
+    assert "".join(found.split()) == "".join(key().certificate.splitlines()[1:-1])
+    assert metadata.certs(entity, "spsso", "signing") == []
+
+
 def test_a_character_that_xml_needs_is_escaped() -> None:
-    root = etree.fromstring(service_provider("https://a?b&c<'\"", "https://d?e&f").encode())
+    root = etree.fromstring(service_provider("https://a?b&c<'\"", "https://d?e&f", None).encode())
 
     assert root.get("entityID") == "https://a?b&c<'\""

@@ -14,8 +14,9 @@ from signxml import CanonicalizationMethod, SignatureMethod, XMLSigner
 
 from custody.identity.saml_certificates import IdpCertificateInvalid, read_certificates, write_pem
 from identity.saml.response import read_response
+from tests.fixtures.each import each
 from tests.outside import saml_answers as saml
-from tests.rules.identity.test_saml_response import EXPECTED, GENUINE, KEY, NOW, refused
+from tests.rules.identity.test_saml_response import EXPECTED, GENUINE, KEY, NOW, refusal_of
 
 P256 = saml.key("p256")
 BOTH = msgspec.structs.replace(EXPECTED, certificates=(KEY.certificate, P256.certificate))
@@ -25,7 +26,7 @@ def by_hand(change: Callable[[Any], object] | None = None, by: saml.Key = KEY, *
     """A genuine answer whose signature was made with this change of its template; its own value is right."""
     tree = GENUINE.tree()
     saml.sign_by_hand(saml.the(tree, "Assertion"), by, change, **knobs)
-    return saml.written(tree)
+    return saml.to_bytes(tree)
 
 
 def transforms(*algorithms: str) -> Callable[[Any], object]:
@@ -45,11 +46,11 @@ def set_on(local: str, **attributes: str) -> Callable[[Any], object]:
 
 def code_of(change: Callable[[Any], object]) -> str:
     assert read_response(by_hand(), EXPECTED)
-    return refused(by_hand(change)).code
+    return refusal_of(by_hand(change)).code
 
 
-@pytest.mark.parametrize("kind", ["rsa", "p256", "p384", "p521"])
-@pytest.mark.parametrize("size", ["256", "384", "512"])
+@each("kind", ["rsa", "p256", "p384", "p521"])
+@each("size", ["256", "384", "512"])
 def test_each_permitted_algorithm_is_accepted(kind: str, size: str) -> None:
     by = saml.key(kind)
     expected = msgspec.structs.replace(EXPECTED, certificates=(by.certificate,))
@@ -59,7 +60,7 @@ def test_each_permitted_algorithm_is_accepted(kind: str, size: str) -> None:
     assert read_response(content, expected)
 
 
-@pytest.mark.parametrize("kind", ["rsa", "p256"])
+@each("kind", ["rsa", "p256"])
 def test_an_answer_that_signxml_signed_is_accepted(kind: str) -> None:
     by, tree = saml.key(kind), GENUINE.tree()
     assertion = saml.the(tree, "Assertion")
@@ -72,11 +73,11 @@ def test_an_answer_that_signxml_signed_is_accepted(kind: str) -> None:
     made = signer.sign(assertion, key=by.pem, cert=by.certificate, reference_uri=GENUINE.assertion_id)
     tree.replace(assertion, made)
 
-    assert read_response(saml.written(tree), BOTH)
+    assert read_response(saml.to_bytes(tree), BOTH)
 
 
 # S18
-@pytest.mark.parametrize(
+@each(
     "uri", ["", "#", "#_response1", "_assertion1", "#xpointer(id('_assertion1'))", "#xpointer(/)", "http://x.example/a"]
 )
 def test_a_reference_to_anything_but_the_element_around_it_is_refused(uri: str) -> None:
@@ -106,19 +107,19 @@ CHAINS = {
 }
 
 
-@pytest.mark.parametrize("chain", CHAINS.values(), ids=CHAINS.keys())
+@each("chain", CHAINS.values(), ids=CHAINS.keys())
 def test_other_transforms_are_refused(chain: tuple[str, ...]) -> None:
     assert code_of(transforms(*chain)) == "saml_signature_shape"
 
 
 # S19
-@pytest.mark.parametrize("algorithm", [saml.EXCLUSIVE + "WithComments", INCLUSIVE, ""])
+@each("algorithm", [saml.EXCLUSIVE + "WithComments", INCLUSIVE, ""])
 def test_another_canonicalisation_of_signed_info_is_refused(algorithm: str) -> None:
     assert code_of(set_on("CanonicalizationMethod", Algorithm=algorithm)) == "saml_signature_shape"
 
 
 # S19
-@pytest.mark.parametrize("listed", ["a  b", " a", "a b ", "a\tb", "1a", "a,b", " ".join(f"p{n}" for n in range(33))])
+@each("listed", ["a  b", " a", "a b ", "a\tb", "1a", "a,b", " ".join(f"p{n}" for n in range(33))])
 def test_a_prefix_list_in_another_spelling_is_refused(listed: str) -> None:
     def change(signature: Any) -> None:
         method = saml.the(signature, "CanonicalizationMethod")
@@ -127,12 +128,12 @@ def test_a_prefix_list_in_another_spelling_is_refused(listed: str) -> None:
     assert code_of(change) == "saml_signature_shape"
 
 
-@pytest.mark.parametrize("local", ["Signature", "SignedInfo", "Reference", "Transforms", "Transform"])
+@each("local", ["Signature", "SignedInfo", "Reference", "Transforms", "Transform"])
 def test_text_between_the_elements_of_a_signature_is_refused(local: str) -> None:
     assert code_of(lambda signature: setattr(saml.the(signature, local), "text", "x")) == "saml_signature_shape"
 
 
-@pytest.mark.parametrize("local", ["SignatureMethod", "DigestMethod", "Transform", "CanonicalizationMethod"])
+@each("local", ["SignatureMethod", "DigestMethod", "Transform", "CanonicalizationMethod"])
 def test_a_parameter_of_an_algorithm_is_refused(local: str) -> None:
     code = code_of(lambda signature: saml.add(saml.the(signature, local), saml.DS, "HMACOutputLength", "1"))
     assert code in ("saml_signature_shape", "saml_signature_algorithm", "saml_digest_algorithm")
@@ -140,11 +141,11 @@ def test_a_parameter_of_an_algorithm_is_refused(local: str) -> None:
 
 # S20
 def test_sha_1_is_refused() -> None:
-    assert refused(by_hand(size="1")).code == "saml_signature_algorithm"
+    assert refusal_of(by_hand(size="1")).code == "saml_signature_algorithm"
 
 
 # S20
-@pytest.mark.parametrize(
+@each(
     ("local", "algorithm", "code"),
     [
         ("DigestMethod", saml.DS + "sha1", "saml_digest_algorithm"),
@@ -162,13 +163,13 @@ def test_other_algorithms_are_refused(local: str, algorithm: str, code: str) -> 
 
 
 # S20
-@pytest.mark.parametrize("secret", [KEY.certificate.encode(), KEY.der])
+@each("secret", [KEY.certificate.encode(), KEY.der])
 def test_an_hmac_with_the_certificate_as_its_key_is_refused(secret: bytes) -> None:
     tree = GENUINE.tree()
     method = set_on("SignatureMethod", Algorithm=saml.MORE + "hmac-sha256")
     saml.sign_by_hand(saml.the(tree, "Assertion"), KEY, method, value=lambda content: digest(secret, content, "sha256"))
 
-    assert refused(saml.written(tree)).code == "saml_signature_algorithm"
+    assert refusal_of(saml.to_bytes(tree)).code == "saml_signature_algorithm"
 
 
 # S21
@@ -184,27 +185,27 @@ FORMS: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
-@pytest.mark.parametrize("value", FORMS.values(), ids=FORMS.keys())
+@each("value", FORMS.values(), ids=FORMS.keys())
 def test_an_ecdsa_signature_in_another_form_is_refused(value: Callable[[bytes], bytes]) -> None:
     assert read_response(by_hand(by=P256), BOTH)
-    assert refused(by_hand(by=P256, value=value), BOTH).code == "saml_signature_invalid"
+    assert refusal_of(by_hand(by=P256, value=value), BOTH).code == "saml_signature_invalid"
 
 
 def test_a_signature_value_with_line_ends_is_accepted() -> None:
-    def broken(text: bytes) -> bytes:
+    def break_lines(text: bytes) -> bytes:
         begin = text.index(b"<ds:SignatureValue>") + len(b"<ds:SignatureValue>")
         return text[:begin] + b"\n" + text[begin : begin + 76] + b"&#13;\n" + text[begin + 76 :]
 
-    assert read_response(broken(by_hand()), EXPECTED)
+    assert read_response(break_lines(by_hand()), EXPECTED)
 
 
-@pytest.mark.parametrize("local", ["SignatureValue", "DigestValue"])
-@pytest.mark.parametrize("text", ["", "!", "QQ", "QQ=="])
+@each("local", ["SignatureValue", "DigestValue"])
+@each("text", ["", "!", "QQ", "QQ=="])
 def test_a_value_that_is_not_the_signatures_is_refused(local: str, text: str) -> None:
     tree = saml.etree.fromstring(by_hand())
     saml.the(tree, local).text = text
 
-    assert refused(saml.written(tree)).check == "signature"
+    assert refusal_of(saml.to_bytes(tree)).check == "signature"
 
 
 # S22
@@ -213,8 +214,8 @@ def test_the_attackers_certificate_in_key_info_is_not_believed() -> None:
     tree = GENUINE.tree()
     saml.sign(saml.the(tree, "Assertion"), evil)
 
-    assert evil.certificate[100:160].replace("\n", "") in saml.written(tree).decode().replace("\n", "")
-    assert refused(saml.written(tree)).code == "saml_signature_invalid"
+    assert evil.certificate[100:160].replace("\n", "") in saml.to_bytes(tree).decode().replace("\n", "")
+    assert refusal_of(saml.to_bytes(tree)).code == "saml_signature_invalid"
 
 
 # S23
@@ -222,14 +223,14 @@ def test_each_of_five_certificates_is_tried_and_a_removed_one_is_not() -> None:
     five = (*(saml.key("p256", str(number)) for number in range(4)), saml.key("p384", "five"))
     expected = msgspec.structs.replace(EXPECTED, certificates=tuple(one.certificate for one in five))
     for one in five:
-        assert read_response(GENUINE.signed(one), expected)
+        assert read_response(GENUINE.sign(one), expected)
     fewer = msgspec.structs.replace(expected, certificates=expected.certificates[1:])
 
-    assert refused(GENUINE.signed(five[0]), fewer).code == "saml_signature_invalid"
+    assert refusal_of(GENUINE.sign(five[0]), fewer).code == "saml_signature_invalid"
 
 
 # S21, S24
-@pytest.mark.parametrize(
+@each(
     "certificates",
     [
         (),
@@ -242,7 +243,7 @@ def test_each_of_five_certificates_is_tried_and_a_removed_one_is_not() -> None:
     ids=["none", "six", "1024 bits", "exponent 3", "another curve", "empty"],
 )
 def test_nothing_verifies_by_certificates_that_cannot_be_kept(certificates: tuple[str, ...]) -> None:
-    refusal = refused(GENUINE.signed(KEY), msgspec.structs.replace(EXPECTED, certificates=certificates))
+    refusal = refusal_of(GENUINE.sign(KEY), msgspec.structs.replace(EXPECTED, certificates=certificates))
     assert (refusal.code, refusal.check) == ("saml_certificates", "signed")
 
 
@@ -258,9 +259,7 @@ def test_a_certificate_shows_its_subject_its_end_and_its_fingerprint() -> None:
 BLOCK = b64encode(KEY.der).decode()
 
 
-@pytest.mark.parametrize(
-    "text", [BLOCK, f" {BLOCK}\n", "\r\n".join(BLOCK[at : at + 76] for at in range(0, len(BLOCK), 76))]
-)
+@each("text", [BLOCK, f" {BLOCK}\n", "\r\n".join(BLOCK[at : at + 76] for at in range(0, len(BLOCK), 76))])
 def test_base64_alone_is_written_as_pem(text: str) -> None:
     (found,) = read_certificates([write_pem(text)])
 
@@ -272,9 +271,9 @@ def test_a_stored_certificate_that_can_no_longer_be_used_is_left_out() -> None:
     weak = saml.key("rsa1024").certificate
 
     for certificates in ((weak, KEY.certificate), (KEY.certificate, weak)):
-        assert read_response(GENUINE.signed(KEY), msgspec.structs.replace(EXPECTED, certificates=certificates))
+        assert read_response(GENUINE.sign(KEY), msgspec.structs.replace(EXPECTED, certificates=certificates))
     alone = msgspec.structs.replace(EXPECTED, certificates=(weak,))
-    assert refused(GENUINE.signed(saml.key("rsa1024")), alone).code == "saml_certificates"
+    assert refusal_of(GENUINE.sign(saml.key("rsa1024")), alone).code == "saml_certificates"
 
 
 # S21, S24
@@ -302,7 +301,7 @@ UNUSABLE = {
 }
 
 
-@pytest.mark.parametrize(("pem", "says"), UNUSABLE.values(), ids=UNUSABLE.keys())
+@each(("pem", "says"), UNUSABLE.values(), ids=UNUSABLE.keys())
 def test_a_certificate_that_cannot_be_used_is_refused_with_the_cure(pem: str, says: str) -> None:
     with pytest.raises(IdpCertificateInvalid, match=says) as caught:
         read_certificates([KEY.certificate, pem])
@@ -311,9 +310,9 @@ def test_a_certificate_that_cannot_be_used_is_refused_with_the_cure(pem: str, sa
 
 
 def test_a_change_after_signing_is_noticed() -> None:
-    content = GENUINE.signed(KEY)
+    content = GENUINE.sign(KEY)
 
-    refusal = refused(content.replace(b">ann@example.com<", b">eve@example.com<"))
+    refusal = refusal_of(content.replace(b">ann@example.com<", b">eve@example.com<"))
     assert (refusal.code, refusal.check) == ("saml_digest_mismatch", "signature")
     assert GENUINE.now == NOW
     assert b64decode(BLOCK) == KEY.der

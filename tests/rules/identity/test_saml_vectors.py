@@ -16,6 +16,7 @@ from identity.saml import times as saml_times
 from identity.saml.attributes import EMAIL_ATTRIBUTES
 from identity.saml.response import read_response
 from identity.saml.types import Expected
+from tests.fixtures.each import each
 
 ROOT = Path(__file__).parents[3]
 FOLDER = ROOT / "tests/vectors/saml"
@@ -48,7 +49,7 @@ def codes() -> set[str]:
     return {text for text in texts if isinstance(text, str) and re.fullmatch(r"saml_[a-z0-9_]+", text)}
 
 
-@pytest.mark.parametrize("name", VECTORS["accepted"])
+@each("name", VECTORS["accepted"])
 def test_an_answer_of_the_vectors_says_what_is_listed(name: str) -> None:
     said = read_response((FOLDER / f"{name}.xml").read_bytes(), EXPECTED)
 
@@ -64,7 +65,7 @@ def test_an_answer_of_the_vectors_says_what_is_listed(name: str) -> None:
     } == VECTORS["accepted"][name]
 
 
-@pytest.mark.parametrize("name", VECTORS["refused"])
+@each("name", VECTORS["refused"])
 def test_an_answer_of_the_vectors_is_refused_as_listed(name: str) -> None:
     with pytest.raises(SamlRefused) as caught:
         read_response((FOLDER / f"{name}.xml").read_bytes(), EXPECTED)

@@ -19,6 +19,7 @@ from custody.identity.siwe import (
     domains_of,
     parse,
 )
+from tests.fixtures.each import each
 
 ADDRESS = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -57,7 +58,7 @@ def message(**fields) -> SiweMessage:
     return msgspec.structs.replace(parse(SHORT), **fields)
 
 
-def rendered(message: SiweMessage) -> str:
+def render(message: SiweMessage) -> str:
     """The message as a wallet shows and signs it, written from the template of EIP-4361."""
     scheme = f"{message.scheme}://" if message.scheme else ""
     statement = [message.statement] if message.statement else []
@@ -116,12 +117,12 @@ messages = st.builds(
 
 @given(messages)
 def test_a_message_as_the_standard_renders_it_is_read_back(message: SiweMessage) -> None:
-    assert parse(rendered(message)) == message
+    assert parse(render(message)) == message
 
 
 @given(messages, st.data())
 def test_no_line_can_be_left_out_or_doubled(message: SiweMessage, data: st.DataObject) -> None:
-    lines = rendered(message).split("\n")
+    lines = render(message).split("\n")
     optional = ("Expiration Time", "Not Before", "Request ID", "Resources", "- ")
     places = [place for place, line in enumerate(lines) if not line.startswith(optional)]
     place = data.draw(st.sampled_from(places))
@@ -140,7 +141,7 @@ def test_no_line_can_be_left_out_or_doubled(message: SiweMessage, data: st.DataO
 
 @given(messages)
 def test_an_address_in_lower_case_is_the_same_address(message: SiweMessage) -> None:
-    text = rendered(message)
+    text = render(message)
 
     assert parse(text.replace(f"\n{message.address}\n", f"\n{message.address.lower()}\n", 1)) == message
 
@@ -182,7 +183,7 @@ def test_every_field_of_a_full_message() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each(
     ("old", "new", "line"),
     [
         ("https://example.com wants", "example.com  wants", 1),
@@ -257,13 +258,13 @@ def test_a_line_that_is_wrong_is_named(old: str, new: str, line: int) -> None:
         parse(FULL.replace(old, new, 1))
 
 
-@pytest.mark.parametrize("count", range(9))
+@each("count", range(9))
 def test_a_message_that_ends_early_says_which_line_is_missing(count: int) -> None:
     with pytest.raises(SiweMalformed, match=rf"Line {count + 1} (is missing|of the)"):
         parse("\n".join(SHORT.split("\n")[:count]))
 
 
-@pytest.mark.parametrize("extra", ["\n", " ", "\nhello", "\nResources:\n", "\nNonce: 12345678", "\x00", "\r"])
+@each("extra", ["\n", " ", "\nhello", "\nResources:\n", "\nNonce: 12345678", "\x00", "\r"])
 def test_nothing_may_follow(extra: str) -> None:
     with pytest.raises(SiweMalformed):
         parse(SHORT + extra)
@@ -274,7 +275,7 @@ def test_a_long_message_is_refused_before_it_is_read() -> None:
         parse(FULL + "\n- https://example.com/" + "a" * 8192)
 
 
-@pytest.mark.parametrize("text", ["a" * 8000, "a://" * 2000, "a@" * 4000, "%41" * 2000, "a:" * 4000 + " "])
+@each("text", ["a" * 8000, "a://" * 2000, "a@" * 4000, "%41" * 2000, "a:" * 4000 + " "])
 def test_reading_never_takes_long(text: str) -> None:
     started = time.thread_time()
 
@@ -286,7 +287,7 @@ def test_reading_never_takes_long(text: str) -> None:
     assert time.thread_time() - started < 0.5
 
 
-@pytest.mark.parametrize(
+@each(
     "fields",
     [
         {},
@@ -303,7 +304,7 @@ def test_a_message_for_us_and_for_now_passes(fields) -> None:
     check(message(**fields), domains=DOMAINS, now=NOW)
 
 
-@pytest.mark.parametrize(
+@each(
     "fields",
     [
         {"domain": "evil.com"},
@@ -327,7 +328,7 @@ def test_a_message_for_another_site_is_refused(fields) -> None:
     assert refused.value.code == "siwe_domain_mismatch"
 
 
-@pytest.mark.parametrize(
+@each(
     ("fields", "said"),
     [
         ({"issued_at": NOW + timedelta(seconds=31)}, "future"),
@@ -343,7 +344,7 @@ def test_a_message_for_another_time_is_refused(fields, said: str) -> None:
     assert refused.value.code == "siwe_not_valid_now"
 
 
-@pytest.mark.parametrize(
+@each(
     ("url", "domains"),
     [
         ("https://example.com", {"example.com", "example.com:443"}),
@@ -361,7 +362,7 @@ def test_the_domains_of_an_address(url: str, domains: set[str]) -> None:
     assert domains_of(url) == domains
 
 
-@pytest.mark.parametrize("url", ["", "example.com", "ftp://example.com", "https://"])
+@each("url", ["", "example.com", "ftp://example.com", "https://"])
 def test_a_local_address_has_no_domains(url: str) -> None:
     with pytest.raises(ValueError):
         domains_of(url)

@@ -15,9 +15,10 @@ from custody.identity.canonical_xml import canonical
 from custody.identity.xml_tree import Element
 from identity.saml.strict_xml import MAX_DEPTH, MAX_NAMESPACES, read
 from identity.saml.xml_text import MAX_BYTES, MAX_ELEMENTS, XmlRefused
+from tests.fixtures.each import each
 from tests.fixtures.thorough import THOROUGH
 from tests.outside.saml_answers import EXCLUSIVE, key
-from tests.outside.xml_documents import changed, document, element
+from tests.outside.xml_documents import change_place, document, element
 
 MANY = settings(max_examples=1_000 if THOROUGH == 1 else 4_000 * THOROUGH, deadline=None)
 chances = st.randoms(use_true_random=True)
@@ -44,7 +45,7 @@ def test_libxml2_reads_alike_what_is_read(random: Random, prefixes: list[str]) -
 @MANY
 @given(chances)
 def test_libxml2_reads_alike_what_survives_a_change(random: Random) -> None:
-    written = changed(random, document(random))
+    written = change_place(random, document(random))
     try:
         ours = read(written)
     except XmlRefused:
@@ -165,7 +166,7 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("document", BAD.values(), ids=BAD.keys())
+@each("document", BAD.values(), ids=BAD.keys())
 def test_a_document_that_can_be_read_in_two_ways_is_refused(document: bytes) -> None:
     read(GOOD)
 
@@ -215,13 +216,13 @@ FULL = {
 }
 
 
-@pytest.mark.parametrize("document", LARGE.values(), ids=LARGE.keys())
+@each("document", LARGE.values(), ids=LARGE.keys())
 def test_a_document_beyond_a_bound_is_refused(document: bytes) -> None:
     with pytest.raises(XmlRefused):
         read(document)
 
 
-@pytest.mark.parametrize("document", FULL.values(), ids=FULL.keys())
+@each("document", FULL.values(), ids=FULL.keys())
 def test_a_document_at_a_bound_is_read_and_written(document: bytes) -> None:
     assert len(document) <= MAX_BYTES
     theirs = etree.fromstring(document, etree.XMLParser(huge_tree=True))

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.identity.theme import InvalidTheme, PolicyTemplate, SecretRoutePreset, Theme, check
+from tests.fixtures.each import each
 
 
 def theme(**fields) -> Theme:
@@ -33,7 +34,7 @@ def test_an_empty_address_clears_the_saved_one() -> None:
     assert theme(logoUrl="", faviconUrl="") == Theme()
 
 
-@pytest.mark.parametrize(
+@each(
     ("field", "value"),
     [
         ("primaryColor", "#fff"),
@@ -60,7 +61,7 @@ def test_a_value_of_another_shape_does_not_decode(field: str, value: object) -> 
         theme(**{field: value})
 
 
-@pytest.mark.parametrize(
+@each(
     "family",
     [
         "Inter",
@@ -76,7 +77,7 @@ def test_names_of_fonts_pass(family: str) -> None:
     assert theme(fontFamily=family).font_family == family
 
 
-@pytest.mark.parametrize(
+@each(
     "family",
     [
         "a;b",
@@ -125,7 +126,7 @@ def test_a_font_family_that_passes_has_closed_quotes_and_no_other_sign(family: s
     assert family.count("'") % 2 == family.count('"') % 2 == 0
 
 
-@pytest.mark.parametrize(
+@each(
     "base",
     [
         "https://cdn.example.com/x",
@@ -140,8 +141,8 @@ def test_pictures_come_over_https_or_from_this_machine(base: str) -> None:
     theme(logoUrl=base + ".PNG", faviconUrl=base + ".png")
 
 
-@pytest.mark.parametrize("field", ["logoUrl", "faviconUrl"])
-@pytest.mark.parametrize(
+@each("field", ["logoUrl", "faviconUrl"])
+@each(
     "url",
     [
         "javascript:alert(1)//x.png",
@@ -215,12 +216,12 @@ PRESET = {
 }
 
 
-@pytest.mark.parametrize(("document", "kind"), [(TEMPLATE, PolicyTemplate), (PRESET, SecretRoutePreset)])
+@each(("document", "kind"), [(TEMPLATE, PolicyTemplate), (PRESET, SecretRoutePreset)])
 def test_templates_and_presets_come_back_as_they_were_sent(document, kind) -> None:
     assert msgspec.json.decode(msgspec.json.encode(msgspec.convert(document, kind))) == document
 
 
-@pytest.mark.parametrize(
+@each(
     ("kind", "document", "change"),
     [
         (PolicyTemplate, TEMPLATE, {"id": "a b"}),

@@ -1,10 +1,10 @@
 """The code that a device shows, as people type it. RFC 8628 6.1."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from identity.people.user_codes import ALPHABET, LENGTH, normalise, spell
+from tests.fixtures.each import each
 
 LETTERS = st.text(ALPHABET, min_size=LENGTH, max_size=LENGTH)
 SEPARATORS = st.text(" -\t\u2010\u2013\u2014", max_size=3)
@@ -30,7 +30,7 @@ def test_normalizing_gives_a_code_or_nothing(typed: str) -> None:
     assert found is None or (found == normalise(found) and len(found) == LENGTH + 1)
 
 
-@pytest.mark.parametrize(
+@each(
     "typed", ["", "BCDF", "BCDF-GH3", "BCDF-GH344", "ACDF-GH34", "BCDF_GH34", "BCDF-GH34\x00", "ẞCDF-GH34", "ﬀCDFGH34"]
 )
 def test_anything_else_is_no_code(typed: str) -> None:

@@ -13,6 +13,7 @@ from solders.pubkey import Pubkey
 from solders.signature import Signature
 
 from custody.imports.plaintext import FORMS, NoKey, secret_of
+from tests.fixtures.each import each
 
 SEED = bytes(range(7, 39))
 PAIR = bytes(Keypair.from_seed(SEED))
@@ -47,15 +48,15 @@ _SOLANA_FORMS: dict[str, Callable[[bytes], str]] = {
 AROUND = ["{}", "{}\n", "{}\r\n", " {}\t", "\n\n{}\n"]
 
 
-@pytest.mark.parametrize("around", AROUND)
-@pytest.mark.parametrize("form", _EVM_FORMS)
+@each("around", AROUND)
+@each("form", _EVM_FORMS)
 def test_an_evm_key_is_read_as_wallets_write_it(form: str, around: str) -> None:
     assert secret_of("evm", around.format(_EVM_FORMS[form](EVM)).encode()) == EVM
 
 
-@pytest.mark.parametrize("around", AROUND)
-@pytest.mark.parametrize("raw", [SEED, PAIR], ids=["seed", "pair"])
-@pytest.mark.parametrize("form", _SOLANA_FORMS)
+@each("around", AROUND)
+@each("raw", [SEED, PAIR], ids=["seed", "pair"])
+@each("form", _SOLANA_FORMS)
 def test_a_solana_key_is_read_as_wallets_write_it(form: str, raw: bytes, around: str) -> None:
     assert secret_of("solana", around.format(_SOLANA_FORMS[form](raw)).encode()) == SEED
 
@@ -72,14 +73,14 @@ def test_every_seed_is_read_in_every_form(raw: bytes, form: str, pair: bool) -> 
     assert secret_of("solana", _SOLANA_FORMS[form](whole).encode()) == raw
 
 
-@pytest.mark.parametrize("raw", [bytes(32), b"\x11" * 32, bytes(31) + b"\x01", b"\xff" * 32])
-@pytest.mark.parametrize("form", _SOLANA_FORMS)
+@each("raw", [bytes(32), b"\x11" * 32, bytes(31) + b"\x01", b"\xff" * 32])
+@each("form", _SOLANA_FORMS)
 def test_no_form_is_taken_for_another(form: str, raw: bytes) -> None:
     assert secret_of("solana", _SOLANA_FORMS[form](raw).encode()) == raw
 
 
-@pytest.mark.parametrize("form", _SOLANA_FORMS)
-@pytest.mark.parametrize("at", [32, 63])
+@each("form", _SOLANA_FORMS)
+@each("at", [32, 63])
 def test_the_public_half_must_be_the_seeds_own(form: str, at: int) -> None:
     other = bytearray(PAIR)
     other[at] ^= 1
@@ -117,8 +118,8 @@ NO_KEYS = {
 }
 
 
-@pytest.mark.parametrize("chain", FORMS)
-@pytest.mark.parametrize("name", NO_KEYS)
+@each("chain", FORMS)
+@each("name", NO_KEYS)
 def test_another_text_is_no_key_and_is_not_repeated(name: str, chain: str) -> None:
     with pytest.raises(NoKey) as refused:
         secret_of(chain, NO_KEYS[name])
@@ -128,7 +129,7 @@ def test_another_text_is_no_key_and_is_not_repeated(name: str, chain: str) -> No
     assert refused.value.__context__ is None
 
 
-@pytest.mark.parametrize("form", ["base58", "hex of a pair"])
+@each("form", ["base58", "hex of a pair"])
 def test_a_solana_key_is_none_of_evm(form: str) -> None:
     with pytest.raises(NoKey):
         secret_of("evm", base58(PAIR).encode() if form == "base58" else PAIR.hex().encode())

@@ -2,11 +2,11 @@
 
 import ipaddress
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.kit.addresses import LOOPBACK, PRIVATE, refusal
+from tests.fixtures.each import each
 
 LEAVES = {"none": frozenset(), "loopback": LOOPBACK, "private": PRIVATE}
 
@@ -82,27 +82,27 @@ NEVER = {
 }
 
 
-@pytest.mark.parametrize("address", GLOBAL)
-@pytest.mark.parametrize("leave", LEAVES)
+@each("address", GLOBAL)
+@each("leave", LEAVES)
 def test_a_global_address_may_be_dialled(address, leave):
     assert refusal(address, LEAVES[leave]) is None
 
 
-@pytest.mark.parametrize("address", ADMISSIBLE)
+@each("address", ADMISSIBLE)
 def test_a_private_address_may_be_dialled_only_with_leave(address):
     assert refusal(address) == ADMISSIBLE[address]
     assert refusal(address, PRIVATE) is None
 
 
-@pytest.mark.parametrize("address", ADMISSIBLE)
+@each("address", ADMISSIBLE)
 def test_leave_for_this_machine_opens_no_network(address):
     said = ADMISSIBLE[address]
 
     assert refusal(address, LOOPBACK) == (None if said == "loopback" else said)
 
 
-@pytest.mark.parametrize("address", NEVER)
-@pytest.mark.parametrize("leave", [*LEAVES, "everything"])
+@each("address", NEVER)
+@each("leave", [*LEAVES, "everything"])
 def test_no_leave_opens_the_other_addresses(address, leave):
     assert refusal(address, LEAVES.get(leave, frozenset(NEVER.values()))) == NEVER[address]
 

@@ -2,14 +2,13 @@
 
 from itertools import count
 
-import pytest
-
 from custody.kit.fair_slots import Bounds, FairSlots
+from tests.fixtures.each import each
 
 BOUNDS = Bounds(places=100, of_one=10, of_group=30, reserve=20, few=2)
 
 
-def taken(shares: FairSlots, group: str, asked: int) -> int:
+def take(shares: FairSlots, group: str, asked: int) -> int:
     """Count how many of so many a group gets for askers that each take one."""
     return sum(shares.take((group, number)) is None for number in range(asked))
 
@@ -18,22 +17,22 @@ def test_one_and_a_group_have_no_more_than_their_share() -> None:
     shares = FairSlots(BOUNDS)
 
     assert [shares.take(("acme", "a")) for _ in range(11)] == [None] * 10 + ["share"]
-    assert taken(shares, "acme", 100) == 20
+    assert take(shares, "acme", 100) == 20
     assert shares.take(("other", "a")) is None
 
 
 def test_groups_with_many_do_not_get_the_last_places_and_groups_with_few_do() -> None:
     shares = FairSlots(BOUNDS)
     for group in ("one", "two", "three"):
-        taken(shares, group, 30)
+        take(shares, group, 30)
 
     assert shares.taken == 80
     assert shares.take(("three", "more")) == "room"
-    assert [taken(shares, f"new-{number}", 5) for number in range(11)] == [2] * 10 + [0]
+    assert [take(shares, f"new-{number}", 5) for number in range(11)] == [2] * 10 + [0]
     assert shares.take(("newest", "a")) == "room"
 
 
-@pytest.mark.parametrize(("amount", "lack"), [(10, None), (11, "share")])
+@each(("amount", "lack"), [(10, None), (11, "share")])
 def test_an_amount_is_taken_whole_or_not_at_all(amount: int, lack: str | None) -> None:
     shares = FairSlots(BOUNDS)
 

@@ -12,18 +12,13 @@ from msgspec import inspect
 
 from api.areas.signing.questions import MessageBody
 from api.routes import endpoints
+from custody.chains.bitcoin.orders import PsbtOrder
+from custody.chains.chains_file import load
+from custody.chains.evm.action_orders import CallsOrder, ReplacementFees, TransferOrder
+from custody.chains.evm.orders import EvmOrder
 from custody.chains.message_effects import read_order
-from custody.chains.orders import (
-    CallsOrder,
-    EvmMessageOrder,
-    EvmOrder,
-    PsbtOrder,
-    ReplacementFees,
-    SolanaMessageOrder,
-    SolanaOrder,
-    TransferOrder,
-)
-from custody.chains.table import load
+from custody.chains.message_orders import EvmMessageOrder, SolanaMessageOrder
+from custody.chains.solana.orders import SolanaOrder
 from custody.chains.typed_body import TypedDataBody
 from custody.intents import payloads
 from custody.kit.field_names import FIELD_NAMES, Meant
@@ -32,6 +27,7 @@ from signer.ledger import Facts
 from signer.orders.evm import EVM_TRANSACTION
 from signer.orders.kind import Inputs
 from tests.fixtures.callers import ADDRESS
+from tests.fixtures.each import each
 from tests.rules.chains.test_evm_fees import FACTS
 
 KEY = b"\7" * 32
@@ -105,7 +101,7 @@ def test_every_struct_of_the_table_is_one_that_callers_send() -> None:
     assert set(FIELD_NAMES) <= set(STRUCTS)
 
 
-@pytest.mark.parametrize("struct", FIELD_NAMES)
+@each("struct", FIELD_NAMES)
 def test_names_are_no_fields_and_what_is_meant_is_one(struct: str) -> None:
     fields = {field.encode_name for field in msgspec.structs.fields(STRUCTS[struct])}
     tag = STRUCTS[struct].__struct_config__.tag_field
@@ -123,7 +119,7 @@ RENAMED = [
 ]
 
 
-@pytest.mark.parametrize(("shape", "name", "field"), RENAMED, ids=lambda one: getattr(one, "__name__", str(one)))
+@each(("shape", "name", "field"), RENAMED, ids=lambda one: getattr(one, "__name__", str(one)))
 def test_following_the_advice_gives_the_same_order(shape: type[msgspec.Struct], name: str, field: str) -> None:
     body = dict(BODIES[shape])
     if shape in MESSAGES:
@@ -142,7 +138,7 @@ def test_following_the_advice_gives_the_same_order(shape: type[msgspec.Struct], 
         assert read_order(order).raw == (b"hello" if "message" in body else b"\0\xff")
 
 
-@pytest.mark.parametrize("struct", ["EvmMessageOrder", "SolanaMessageOrder"])
+@each("struct", ["EvmMessageOrder", "SolanaMessageOrder"])
 def test_an_encoding_of_a_message_is_never_guessed(struct: str) -> None:
     """Text in hex or base64 is signed as the letters it is: a caller who names an encoding means `raw`."""
     for name in ("encoding", "display", "format", "payload", "data"):
@@ -151,7 +147,7 @@ def test_an_encoding_of_a_message_is_never_guessed(struct: str) -> None:
         assert '"raw"' in told
 
 
-@pytest.mark.parametrize(
+@each(
     ("struct", "names", "field"),
     [
         ("EvmMessageOrder", "text content", "message"),
@@ -192,7 +188,7 @@ def test_no_sentence_of_the_table_has_a_caller_drop_a_field() -> None:
             assert field in outer, (struct, name)
 
 
-@pytest.mark.parametrize(("name", "shape"), SHAPES, ids=lambda one: one if isinstance(one, str) else "")
+@each(("name", "shape"), SHAPES, ids=lambda one: one if isinstance(one, str) else "")
 def test_no_route_has_a_caller_drop_a_field_that_it_does_not_know(name: str, shape: Any) -> None:
     for struct in structs_of(shape):
         if not struct.__struct_config__.forbid_unknown_fields:
@@ -225,7 +221,7 @@ TURNKEY = "signWith payload encoding hashFunction parameters type"
 SEND_CALLS = "version id chainId from atomicRequired calls capabilities"
 
 
-@pytest.mark.parametrize(
+@each(
     ("shape", "names"),
     [
         *((EvmOrder, names) for names in (VIEM, VIEM_CONTRACT, ETHERS, WEB3JS, NODES)),

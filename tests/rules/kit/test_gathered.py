@@ -39,9 +39,7 @@ class Table:
                 return
 
 
-async def asked(
-    gathered: Gathered[str], table: Table, *names: str, tenant: str = "t"
-) -> list[asyncio.Task[str | None]]:
+async def ask(gathered: Gathered[str], table: Table, *names: str, tenant: str = "t") -> list[asyncio.Task[str | None]]:
     tasks = [asyncio.create_task(gathered.get(table.read, tenant, name)) for name in names]
     await asyncio.sleep(0)
     return tasks
@@ -53,20 +51,20 @@ def table() -> Table:
 
 
 @pytest.fixture
-def gathered() -> Gathered[str]:
+def gathering() -> Gathered[str]:
     return Gathered()
 
 
-async def test_the_first_reads_wait_for_nobody(gathered: Gathered[str], table: Table) -> None:
-    tasks = await asked(gathered, table, "a", "b")
+async def test_the_first_reads_wait_for_nobody(gathering: Gathered[str], table: Table) -> None:
+    tasks = await ask(gathering, table, "a", "b")
 
     assert table.statements == [("t", ["a"]), ("t", ["b"])]
     await table.end()
     assert await asyncio.gather(*tasks) == ["A", "B"]
 
 
-async def test_reads_that_come_meanwhile_go_together_next(gathered: Gathered[str], table: Table) -> None:
-    tasks = await asked(gathered, table, "a", "b", "c", "d", "absent", "c")
+async def test_reads_that_come_meanwhile_go_together_next(gathering: Gathered[str], table: Table) -> None:
+    tasks = await ask(gathering, table, "a", "b", "c", "d", "absent", "c")
     assert len(table.statements) == AT_ONCE
 
     await table.end(everything=True)
@@ -75,9 +73,9 @@ async def test_reads_that_come_meanwhile_go_together_next(gathered: Gathered[str
     assert await asyncio.gather(*tasks) == ["A", "B", "C", "D", None, "C"]
 
 
-async def test_no_statement_is_longer_than_the_bound(gathered: Gathered[str], table: Table) -> None:
+async def test_no_statement_is_longer_than_the_bound(gathering: Gathered[str], table: Table) -> None:
     names = [f"n{number}" for number in range(AT_ONCE + 3 * MOST + 1)]
-    tasks = await asked(gathered, table, *names)
+    tasks = await ask(gathering, table, *names)
 
     await table.end(everything=True)
 
@@ -85,17 +83,17 @@ async def test_no_statement_is_longer_than_the_bound(gathered: Gathered[str], ta
     assert await asyncio.gather(*tasks) == [name.upper() for name in names]
 
 
-async def test_another_tenants_reads_are_their_own(gathered: Gathered[str], table: Table) -> None:
-    await asked(gathered, table, "a", "b", "c")
-    [other] = await asked(gathered, table, "c", tenant="u")
+async def test_another_tenants_reads_are_their_own(gathering: Gathered[str], table: Table) -> None:
+    await ask(gathering, table, "a", "b", "c")
+    [other] = await ask(gathering, table, "c", tenant="u")
 
     assert table.statements[-1] == ("u", ["c"])
     await table.end()
     assert await other == "C"
 
 
-async def test_one_that_fails_fails_nobody_else(gathered: Gathered[str], table: Table) -> None:
-    tasks = await asked(gathered, table, "a", "b", "c", "bad", "d")
+async def test_one_that_fails_fails_nobody_else(gathering: Gathered[str], table: Table) -> None:
+    tasks = await ask(gathering, table, "a", "b", "c", "bad", "d")
 
     await table.end(everything=True)
 
@@ -106,9 +104,9 @@ async def test_one_that_fails_fails_nobody_else(gathered: Gathered[str], table: 
 
 
 async def test_a_database_that_does_not_answer_in_time_is_not_asked_again(
-    gathered: Gathered[str], table: Table
+    gathering: Gathered[str], table: Table
 ) -> None:
-    tasks = await asked(gathered, table, "a", "b", "c", "slow")
+    tasks = await ask(gathering, table, "a", "b", "c", "slow")
 
     await table.end(everything=True)
 
@@ -117,8 +115,8 @@ async def test_a_database_that_does_not_answer_in_time_is_not_asked_again(
     assert len(table.statements) == AT_ONCE + 1
 
 
-async def test_a_caller_who_leaves_takes_nobodys_answer_along(gathered: Gathered[str], table: Table) -> None:
-    tasks = await asked(gathered, table, "a", "b", "c", "d")
+async def test_a_caller_who_leaves_takes_nobodys_answer_along(gathering: Gathered[str], table: Table) -> None:
+    tasks = await ask(gathering, table, "a", "b", "c", "d")
     tasks[0].cancel()
     tasks[2].cancel()
     await asyncio.sleep(0)
@@ -130,10 +128,10 @@ async def test_a_caller_who_leaves_takes_nobodys_answer_along(gathered: Gathered
     assert table.statements[AT_ONCE:] == [("t", ["d"])]
 
 
-async def test_a_row_is_read_after_it_was_asked_for(gathered: Gathered[str], table: Table) -> None:
-    first = await asked(gathered, table, "a", "a")
+async def test_a_row_is_read_after_it_was_asked_for(gathering: Gathered[str], table: Table) -> None:
+    first = await ask(gathering, table, "a", "a")
     table.rows["a"] = "changed"
-    [later] = await asked(gathered, table, "a")
+    [later] = await ask(gathering, table, "a")
 
     assert len(table.statements) == AT_ONCE
     await table.end(everything=True)

@@ -3,10 +3,9 @@
 import re
 from pathlib import Path
 
-import pytest
-
 from custody.kit import tokens
 from custody.kit.logs import redact
+from tests.fixtures.each import each
 
 PROJECT = Path(__file__).parents[3]
 # Where credentials are made: by the shared function, or with a prefix of one's own.
@@ -28,8 +27,8 @@ def test_every_kind_of_credential_is_known() -> None:
     assert kinds() == {"ck", "pk", "as", "rsk", "rt", "dc", "svs", "whsec"}
 
 
-@pytest.mark.parametrize("kind", ["ck", "pk", "as", "rsk", "rt", "dc", "svs", "whsec", "sk"])
-@pytest.mark.parametrize(
+@each("kind", ["ck", "pk", "as", "rsk", "rt", "dc", "svs", "whsec", "sk"])
+@each(
     "around", ["{}", "refused: {}.", "Bearer {}", '{{"token":"{}"}}', "first line\\n{}\\nlast", "?key={}&x=1", "my_{}"]
 )
 def test_a_credential_is_blanked(kind: str, around: str) -> None:
@@ -42,6 +41,6 @@ def test_a_credential_is_blanked(kind: str, around: str) -> None:
     assert line.replace("[redacted]", secret) == around.format(secret)
 
 
-@pytest.mark.parametrize("text", ["task_of_the_scheduler_now", "custody.agents.passport_control_unit", "rt_short"])
+@each("text", ["task_of_the_scheduler_now", "custody.agents.passport_control_unit", "rt_short"])
 def test_a_word_that_only_ends_like_one_stays(text: str) -> None:
     assert redact(text) == text

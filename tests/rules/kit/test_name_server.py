@@ -4,9 +4,10 @@ import pytest
 
 from custody.kit import name_server
 from custody.kit.environment import BadSetting
+from tests.fixtures.each import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "read"),
     [
         ("", None),
@@ -20,9 +21,7 @@ def test_the_operator_names_a_name_server(text: str, read: tuple[str, int] | Non
     assert name_server.load({"SERVICE_DNS_SERVER": text}) == read
 
 
-@pytest.mark.parametrize(
-    "text", ["dns.example.com", "10.0.0.2:0", "10.0.0.2:x", "fd00::2", "10.0.0.2:99999", "a@10.0.0.2", "10.0.0.2/x"]
-)
+@each("text", ["dns.example.com", "10.0.0.2:0", "10.0.0.2:x", "fd00::2", "10.0.0.2:99999", "a@10.0.0.2", "10.0.0.2/x"])
 def test_anything_else_stops_the_start(text: str) -> None:
     with pytest.raises(BadSetting, match="SERVICE_DNS_SERVER"):
         name_server.load({"SERVICE_DNS_SERVER": text})

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from custody.kit.outside import FETCHES_OF_TENANT, Fetcher, NoAnswer, Outside
+from tests.fixtures.each import each
 
 OK = b"HTTP/1.1 200 OK\r\n"
 
@@ -83,7 +84,7 @@ async def test_a_redirect_is_an_answer_and_is_not_followed() -> None:
     assert len(server.asked) == 1
 
 
-@pytest.mark.parametrize(
+@each(
     "answer",
     [
         OK + b"Content-Length: 101\r\n\r\n",
@@ -97,25 +98,25 @@ async def test_a_long_answer_is_not_read_to_its_end(answer: bytes) -> None:
         assert await problem_of(fetcher(), server.url()) == "too_large"
 
 
-@pytest.mark.parametrize("encoding", [b"gzip", b"br", b"identity, gzip", b"x"])
+@each("encoding", [b"gzip", b"br", b"identity, gzip", b"x"])
 async def test_an_encoded_answer_is_refused_before_it_is_read(encoding: bytes) -> None:
     async with serving(OK + b"Content-Encoding: " + encoding + b"\r\nContent-Length: 50\r\n\r\n", hold=True) as server:
         assert await problem_of(fetcher(), server.url()) == "encoded"
 
 
-@pytest.mark.parametrize("answer", [b"", OK, OK + b"Content-Length: 5\r\n\r\nab"])
+@each("answer", [b"", OK, OK + b"Content-Length: 5\r\n\r\nab"])
 async def test_the_deadline_is_for_the_whole_answer(answer: bytes) -> None:
     async with serving(answer, hold=True) as server:
         assert await problem_of(fetcher(seconds=0.3), server.url()) == "timeout"
 
 
-@pytest.mark.parametrize("answer", [b"nonsense\r\n\r\n", OK + b"Content-Length: 5\r\n\r\nab"])
+@each("answer", [b"nonsense\r\n\r\n", OK + b"Content-Length: 5\r\n\r\nab"])
 async def test_an_answer_that_is_none_or_breaks_off_is_refused(answer: bytes) -> None:
     async with serving(answer) as server:
         assert await problem_of(fetcher(), server.url()) == "closed"
 
 
-@pytest.mark.parametrize(
+@each(
     "addresses",
     [
         ("10.0.0.1",),
@@ -148,7 +149,7 @@ async def test_a_name_that_leads_elsewhere_the_second_time_leads_nowhere() -> No
         assert len(server.asked) == 1
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+@each("host", ["127.0.0.1", "localhost"])
 async def test_loopback_is_dialled_only_where_the_deployment_is_there_too(host: str) -> None:
     async with serving(OK) as server:
         for url in (server.url(host), server.url(host).replace("http:", "https:")):
@@ -157,7 +158,7 @@ async def test_loopback_is_dialled_only_where_the_deployment_is_there_too(host: 
         assert server.asked == []
 
 
-@pytest.mark.parametrize("url", ["http://u:p@localhost/", "http://localhost/#x", "ftp://localhost/", "//localhost", ""])
+@each("url", ["http://u:p@localhost/", "http://localhost/#x", "ftp://localhost/", "//localhost", ""])
 async def test_an_address_with_more_than_a_place_is_not_dialled(url: str) -> None:
     assert await problem_of(fetcher(), url) == "address_blocked"
 

@@ -7,6 +7,7 @@ import pytest
 from custody.kit import quota_settings, quotas
 from custody.kit.environment import BadSetting
 from custody.kit.errors import Conflict, TooMany
+from tests.fixtures.each import each
 
 
 def test_a_tenant_of_the_file_has_what_it_names_and_else_what_everybody_has(tmp_path: Path) -> None:
@@ -47,6 +48,6 @@ def test_an_exceeded_quota_names_the_amount_and_the_cure() -> None:
     assert 0 < later.value.retry_after <= 86_400
 
 
-@pytest.mark.parametrize("name", [*quotas.Quotas.__struct_fields__, *quotas.People.__struct_fields__])
+@each("name", [*quotas.Quotas.__struct_fields__, *quotas.People.__struct_fields__])
 def test_every_quota_has_a_sentence(name: str) -> None:
-    assert quotas.camel(name) == quotas.exceeded(name, 1, 1).context["quota"]
+    assert quotas.camel(name) == quotas.excess(name, 1, 1).context["quota"]

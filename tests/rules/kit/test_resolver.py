@@ -43,20 +43,20 @@ async def names() -> Names:
     return Names()
 
 
-async def settled() -> None:
+async def settle() -> None:
     """Every task that can go on has."""
     for _ in range(10):
         await asyncio.sleep(0)
 
 
-async def begun(names: FairResolver, group: str, agents: int, each: int) -> list["asyncio.Future[Any]"]:
+async def begin(names: FairResolver, group: str, agents: int, each: int) -> list["asyncio.Future[Any]"]:
     """Look-ups of slow names, under way or waiting."""
     tasks = [
         asyncio.ensure_future(names.resolve(f"slow-{group}-{agent}-{number}", 443, group, agent))
         for agent in range(agents)
         for number in range(each)
     ]
-    await settled()
+    await settle()
     return tasks
 
 
@@ -68,17 +68,17 @@ async def end(tasks: list["asyncio.Future[Any]"]) -> None:
 
 async def test_one_who_asks_and_its_group_have_few_lookups_at_once(names: Names) -> None:
     resolver = FairResolver(names)
-    tasks = await begun(resolver, "acme", 1, 100)
+    tasks = await begin(resolver, "acme", 1, 100)
     assert len(names.under_way) == MAX_LOOKUPS_OF_ONE
 
-    tasks += await begun(resolver, "acme", 50, 10)
+    tasks += await begin(resolver, "acme", 50, 10)
     assert len(names.under_way) == MAX_LOOKUPS_OF_GROUP
     await end(tasks)
 
 
 async def test_a_group_with_many_agents_keeps_nobody_else_waiting(names: Names) -> None:
     resolver = FairResolver(names)
-    tasks = await begun(resolver, "hostile", 60, 4)
+    tasks = await begin(resolver, "hostile", 60, 4)
 
     assert await resolver.resolve("good", 443, "innocent", "agent")
     await end(tasks)
@@ -86,7 +86,7 @@ async def test_a_group_with_many_agents_keeps_nobody_else_waiting(names: Names) 
 
 async def test_groups_together_leave_lookups_for_those_who_have_none(names: Names) -> None:
     resolver = FairResolver(names)
-    tasks = [task for group in range(30) for task in await begun(resolver, f"hostile-{group}", 10, 4)]
+    tasks = [task for group in range(30) for task in await begin(resolver, f"hostile-{group}", 10, 4)]
 
     assert len(names.under_way) < MAX_LOOKUPS
     assert len(names.under_way) >= MAX_LOOKUPS - LOOKUPS_KEPT_BACK
@@ -97,17 +97,17 @@ async def test_groups_together_leave_lookups_for_those_who_have_none(names: Name
 async def test_lookups_that_are_given_up_count_until_they_have_an_answer(names: Names) -> None:
     resolver = FairResolver(names)
     for _ in range(20):
-        await end(await begun(resolver, "hurried", 1, 20))
+        await end(await begin(resolver, "hurried", 1, 20))
     assert len(names.under_way) == MAX_LOOKUPS_OF_ONE
 
     names.gate.set()
-    await settled()
+    await settle()
     assert await resolver.resolve("good", 443, "hurried", 0)
 
 
 async def test_a_waiting_lookup_starts_as_soon_as_a_slot_is_free(names: Names) -> None:
     resolver = FairResolver(names)
-    tasks = await begun(resolver, "acme", 3, 40)
+    tasks = await begin(resolver, "acme", 3, 40)
     names.gate.set()
 
     assert len(await asyncio.gather(*tasks)) == 120
@@ -116,7 +116,7 @@ async def test_a_waiting_lookup_starts_as_soon_as_a_slot_is_free(names: Names) -
 
 async def test_agents_of_a_group_take_turns(names: Names) -> None:
     resolver = FairResolver(names)
-    tasks = await begun(resolver, "acme", 20, 10)
+    tasks = await begin(resolver, "acme", 20, 10)
     names.gate.set()
     await asyncio.gather(*tasks)
 
@@ -126,7 +126,7 @@ async def test_agents_of_a_group_take_turns(names: Names) -> None:
     assert len(set(agents[: 2 * MAX_LOOKUPS_OF_GROUP])) == 20
 
 
-def fixed(now: list[float]) -> Callable[[], float]:
+def clock_of(now: list[float]) -> Callable[[], float]:
     return lambda: now[0]
 
 
@@ -134,12 +134,12 @@ async def test_a_name_that_resolved_lately_is_remembered_while_nobody_tells(
     names: Names,
 ) -> None:
     now = [0.0]
-    resolver = FairResolver(names, fixed(now), patience_seconds=0.01)
+    resolver = FairResolver(names, clock_of(now), patience_seconds=0.01)
     first = await resolver.resolve("good", 443, "innocent", "agent")
     second = await resolver.resolve("good", 443, "innocent", "agent")
     assert first != second
     names.silent = True
-    tasks = await begun(resolver, "innocent", 60, 4)
+    tasks = await begin(resolver, "innocent", 60, 4)
 
     assert await resolver.resolve("good", 443, "innocent", "agent") == second
     # Nobody else's memory is asked, and not for ever.

@@ -3,11 +3,11 @@
 import csv
 import io
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.kit.spreadsheet import as_csv, cell
+from tests.fixtures.each import each
 
 # By their codes, for the wide ones look like the others.
 PREFIXES = {
@@ -25,12 +25,12 @@ PREFIXES = {
 }
 
 
-@pytest.mark.parametrize("prefix", [chr(code) for code in PREFIXES], ids=PREFIXES.values())
+@each("prefix", [chr(code) for code in PREFIXES], ids=PREFIXES.values())
 def test_cells_that_could_begin_a_formula_are_escaped(prefix: str) -> None:
     assert cell(f"{prefix}1+1") == f"'{prefix}1+1"
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "shown"), [("tx.signed", "tx.signed"), (7, "7"), (-7, "'-7"), (True, "true"), (None, ""), ("a=b", "a=b")]
 )
 def test_everything_else_is_as_it_was(value: object, shown: str) -> None:

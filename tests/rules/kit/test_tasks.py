@@ -16,7 +16,7 @@ async def failing(problem: Exception) -> None:
     raise problem
 
 
-async def ended(task: "asyncio.Task[Any]") -> None:
+async def wait_for_end(task: "asyncio.Task[Any]") -> None:
     await asyncio.wait({task})
     await asyncio.sleep(0)
 
@@ -38,7 +38,7 @@ async def test_a_task_nobody_holds_runs_to_its_end() -> None:
 
 
 async def test_a_failure_is_logged_with_the_name_of_its_task(caplog: pytest.LogCaptureFixture) -> None:
-    await ended(spawn(failing(ValueError("no")), "look-out"))
+    await wait_for_end(spawn(failing(ValueError("no")), "look-out"))
     (record,) = caplog.records
     assert (record.levelno, record.__dict__["task"]) == (logging.ERROR, "look-out")
     assert record.exc_info is not None
@@ -49,7 +49,7 @@ async def test_a_cancelled_task_is_no_failure(caplog: pytest.LogCaptureFixture) 
     task = spawn(asyncio.Event().wait(), "waiting")
     await asyncio.sleep(0)
     task.cancel()
-    await ended(task)
+    await wait_for_end(task)
     assert caplog.records == []
 
 
@@ -57,7 +57,7 @@ async def test_a_set_holds_its_tasks_until_they_end() -> None:
     among: set[asyncio.Task[None]] = set()
     task = spawn(failing(ValueError()), "short", among=among, on_failure=leave_to_caller)
     assert among == {task}
-    await ended(task)
+    await wait_for_end(task)
     assert among == set()
 
 
@@ -86,7 +86,7 @@ async def test_work_goes_on_without_its_caller_and_its_faults_are_logged(
     caller = spawn(run_to_completion(work(), "sign"), "caller", among=among)
     await asyncio.sleep(0)
     caller.cancel()
-    await ended(caller)
+    await wait_for_end(caller)
     step.set_result(None)
     async with asyncio.timeout(5):
         await reached.wait()

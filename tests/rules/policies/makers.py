@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
+from eth_abi import encode
 
 from custody.chains.evm.family import EVM_NATIVE
 from custody.chains.solana.family import SOLANA_NATIVE
@@ -58,14 +59,14 @@ def evm(*effects, calls=(), destination=ALICE, chain_id=1) -> Subject:
     return Subject("evm", "evm", chain_id, f"eip155:{chain_id}", destination, effects, calls)
 
 
-def typed(*effects, chain_id=1, contract=TOKEN_CONTRACT) -> Subject:
+def typed_data(*effects, chain_id=1, contract=TOKEN_CONTRACT) -> Subject:
     caip2 = None if chain_id is None else f"eip155:{chain_id}"
     return Subject("evm", "typed_data", chain_id, caip2, contract, effects, (), contract)
 
 
 def unknown(**changes) -> Subject:
     """Typed data of a kind that is on no list."""
-    subject = typed(**changes)
+    subject = typed_data(**changes)
     effect = Effect("unread", None, 0, BOB, subject.verifying_contract, unknown=True, label="SafeOp")
     return msgspec.structs.replace(subject, effects=(effect,))
 
@@ -75,13 +76,15 @@ def native(amount, to=ALICE, fee=7) -> Subject:
 
 
 def token_call(amount, to=ALICE, selector=TRANSFER, value=0, chain_id=1) -> Subject:
-    call = Call(chain_id, TOKEN_CONTRACT, selector, value, recipient=to, amount=amount, decoded=True)
+    given = encode(["address", "uint256"], [to, amount])
+    call = Call(chain_id, TOKEN_CONTRACT, selector, value, recipient=to, amount=amount, decoded=True, arguments=given)
     effect = Effect("transfer", f"evm:{chain_id}:{TOKEN_CONTRACT}", amount, BOB, to, call=call)
     return evm(effect, calls=(call,), destination=TOKEN_CONTRACT, chain_id=chain_id)
 
 
 def approval_call(amount, spender=ALICE) -> Subject:
-    call = Call(1, TOKEN_CONTRACT, APPROVE, spender=spender, amount=amount, decoded=True)
+    given = encode(["address", "uint256"], [spender, amount])
+    call = Call(1, TOKEN_CONTRACT, APPROVE, spender=spender, amount=amount, decoded=True, arguments=given)
     effect = Effect("approval", TOKEN, amount, BOB, spender=spender, unlimited=amount >= 2**128, call=call)
     return evm(effect, calls=(call,), destination=TOKEN_CONTRACT)
 
@@ -108,4 +111,4 @@ def rent(amount=2_039_280, owner="them") -> Subject:
 
 
 def permit(amount, spender=ALICE, **changes) -> Subject:
-    return typed(Effect("approval", TOKEN, amount, BOB, spender=spender, unlimited=amount >= 2**128), **changes)
+    return typed_data(Effect("approval", TOKEN, amount, BOB, spender=spender, unlimited=amount >= 2**128), **changes)

@@ -3,6 +3,8 @@
 It reads the configs as sent and shares nothing with the engine but the types of its input.
 """
 
+from datetime import datetime
+
 COINS = {"evm": "evm:native", "solana": "solana:native"}
 
 
@@ -11,9 +13,13 @@ def decide(rules, subject, facts):
     hard = soft = False
     named = set()
     for rule in (rule for rule in rules if rule.enabled):
+        if (end := rule.config.get("until")) and datetime.fromisoformat(end) <= facts.now:
+            is_soft = rule.type == "auto-approve-threshold"
+            hard, soft = hard or not is_soft, soft or (is_soft and not facts.approving)
         asset = rule.config.get("asset", COINS[subject.family])
         named |= {rule.config["asset"]} if "asset" in rule.config else set(COINS.values())
         new = sum(effect.amount for effect in subject.effects if asset in _names(effect, subject) and _counts(effect))
+        new = sum(facts.worth.values()) if asset == "usd" else new
         if rule.type == "auto-approve-threshold":
             soft = soft or (new > int(rule.config["threshold"]) and not facts.approving)
         elif new > 0:
@@ -23,8 +29,8 @@ def decide(rules, subject, facts):
             rent = sum(effect.amount for effect in subject.effects if "solana:rent" in _names(effect, subject))
             before = facts.spend.get("solana:rent")
             hard = hard or bool(rent and rent + (before.day if before else 0) > int(rule.config["maxRentPerDay"]))
-    loose = [effect for effect in subject.effects if named and _loose(effect, subject, named)]
-    mine = any(_reached(effect, subject, named) for effect in loose)
+    loose = [effect for effect in subject.effects if named and _loose(effect, subject, named, facts.worth)]
+    mine = "usd" in named or any(_limits_on(effect, subject, named) for effect in loose)
     if loose and facts.uncovered == "refuse":
         hard = True
     elif loose and (facts.uncovered == "queue" or mine):
@@ -38,7 +44,7 @@ def _names(effect, subject):
     return {effect.asset, other} if other and (effect.kind != "fee" or effect.to) else {effect.asset}
 
 
-def _reached(effect, subject, named):
+def _limits_on(effect, subject, named):
     """Return what is limited, of that which an uncovered effect is about."""
     if effect.kind != "unread":
         return _names(effect, subject) & named
@@ -51,28 +57,35 @@ def _reached(effect, subject, named):
 
 
 def _counts(effect):
-    return (effect.kind != "fee" or _deposit(effect)) and not effect.nft and not _unlimited(effect)
+    return (effect.kind != "fee" or _deposit(effect)) and not effect.nft and not _has_no_limit(effect)
 
 
 def _deposit(effect):
     return bool(effect.to)
 
 
-def _unlimited(effect):
+def _has_no_limit(effect):
     return effect.kind == "approval" and effect.amount >= 1 << 128
 
 
 def _over(config, new, spend, floor):
     bounds = {"maxPerTx": new}
-    for name, window in (("maxPerDay", "day"), ("maxPerWeek", "week")):
+    for name, window in (("maxPerDay", "day"), ("maxPerWeek", "week"), ("maxTotal", "total")):
         bounds[name] = (getattr(spend, window) if spend else 0) + (new if new > floor else floor)
     return any(name in config and reached > int(config[name]) for name, reached in bounds.items())
 
 
-def _loose(effect, subject, named):
+def _loose(effect, subject, named, worth):
     if effect.kind == "fee" and not _deposit(effect):
         return False
-    if effect.kind == "unread" or effect.nft or _unlimited(effect):
+    if effect.kind == "unread" or effect.nft or _has_no_limit(effect):
         return True
     nothing = effect.amount == 0 and (effect.asset in COINS.values() or subject.kind == "typed_data")
-    return not _names(effect, subject) & named and not nothing
+    priced = _coin(effect, subject) in worth
+    if "usd" in named and effect.amount and not priced:
+        return True
+    return not _names(effect, subject) & named and not nothing and not ("usd" in named and priced)
+
+
+def _coin(effect, subject):
+    return f"evm:{subject.chain_id}:native" if effect.asset == "evm:native" else effect.asset

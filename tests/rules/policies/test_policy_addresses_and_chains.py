@@ -21,7 +21,7 @@ from tests.rules.policies.makers import (
     rule,
     rules,
     token_call,
-    typed,
+    typed_data,
     unknown,
     unread_call,
 )
@@ -89,7 +89,7 @@ def test_a_blacklist_refuses_whom_it_names_as_recipient_or_contract():
 
 
 def test_typed_data_that_moves_nothing_has_no_recipient():
-    assert decision(addresses(ALICE), typed()) == "sign"
+    assert decision(addresses(ALICE), typed_data()) == "sign"
 
 
 def test_a_blacklist_refuses_typed_data_for_a_contract_that_it_names():
@@ -166,8 +166,8 @@ def test_bitcoin_networks_have_two_names():
 
 
 def test_typed_data_for_every_chain_fails_allowed_chains():
-    assert decision(chains(1), typed(chain_id=None)) == "refuse"
-    assert decision(chains(1), typed(chain_id=1)) == "sign"
+    assert decision(chains(1), typed_data(chain_id=None)) == "refuse"
+    assert decision(chains(1), typed_data(chain_id=1)) == "sign"
 
 
 @pytest.mark.parametrize("chain", ["1", "eip155:0x1", "eip155:1\n", "evm", "cosmos:hub", 0, -1, 1.5, True])

@@ -40,7 +40,7 @@ def batch(*parts: Subject, vouched="refuse") -> Subject:
     return msgspec.structs.replace(evm(*effects, calls=calls, destination=None), parts=parts, vouched=vouched)
 
 
-def told(verdict):
+def results_of_lists(verdict):
     """Return what the evaluation itself says of lists."""
     return [
         (one.passed, one.reason) for one in verdict.results if one.type == "contract-allowlist" and not one.policy_id
@@ -51,14 +51,14 @@ def test_a_batch_of_listed_calls_is_signed():
     verdict = judge(rules(TOKEN_LIMIT, listing(TRANSFER)), batch(token_call(5), token_call(7)), facts())
 
     assert verdict.decision == "sign"
-    assert told(verdict) == []
+    assert results_of_lists(verdict) == []
 
 
 def test_a_batch_without_calldata_needs_no_list():
     verdict = judge(rules(COIN_LIMIT), batch(native(5), native(6, to=BOB)), facts())
 
     assert verdict.decision == "sign"
-    assert told(verdict) == []
+    assert results_of_lists(verdict) == []
 
 
 @pytest.mark.parametrize("set_", [[], [TOKEN_LIMIT], [COIN_LIMIT, TOKEN_LIMIT]])
@@ -66,20 +66,20 @@ def test_without_a_list_calldata_is_refused(set_):
     verdict = judge(rules(*set_), batch(token_call(5)), facts())
 
     assert verdict.decision == "refuse"
-    assert told(verdict) == [(False, UNLISTED)]
+    assert results_of_lists(verdict) == [(False, UNLISTED)]
 
 
 def test_a_disabled_list_lists_nothing():
     verdict = judge(rules(TOKEN_LIMIT, listing(TRANSFER, enabled=False)), batch(token_call(5)), facts())
 
-    assert (verdict.decision, told(verdict)) == ("refuse", [(False, UNLISTED)])
+    assert (verdict.decision, results_of_lists(verdict)) == ("refuse", [(False, UNLISTED)])
 
 
 def test_a_list_that_failed_has_said_so_already():
     verdict = judge(rules(TOKEN_LIMIT, listing(APPROVE)), batch(token_call(5)), facts())
 
     assert verdict.decision == "refuse"
-    assert told(verdict) == []
+    assert results_of_lists(verdict) == []
 
 
 def test_a_person_may_let_an_unlisted_call_pass_where_the_deployment_allows_it():
@@ -87,17 +87,17 @@ def test_a_person_may_let_an_unlisted_call_pass_where_the_deployment_allows_it()
 
     waits = judge(set_, order, facts())
     assert waits.decision == "queue"
-    assert told(waits) == [(False, "a call of the batch is on no list; a person must approve it")]
+    assert results_of_lists(waits) == [(False, "a call of the batch is on no list; a person must approve it")]
 
     approved = judge(set_, order, facts(approving=True))
     assert approved.decision == "sign"
-    assert told(approved) == [(True, "a call of the batch is on no list; a person approved it")]
+    assert results_of_lists(approved) == [(True, "a call of the batch is on no list; a person approved it")]
 
 
 def test_no_approval_lets_an_unlisted_call_pass_where_the_deployment_does_not():
     verdict = judge(rules(TOKEN_LIMIT), batch(token_call(5)), facts(approving=True))
 
-    assert (verdict.decision, told(verdict)) == ("refuse", [(False, UNLISTED)])
+    assert (verdict.decision, results_of_lists(verdict)) == ("refuse", [(False, UNLISTED)])
 
 
 def test_an_approval_lets_no_call_pass_that_a_list_refuses():
@@ -126,7 +126,7 @@ def _key(entry):
     return entry["address"], *entry["selectors"]
 
 
-def permitted(call: Call, entries) -> bool:
+def permits(call: Call, entries) -> bool:
     """By another reading of the entries than the rule's own."""
     return any(
         (entry["address"], entry.get("chainId", call.chain_id)) == (call.contract, call.chain_id)
@@ -150,7 +150,7 @@ def test_a_batch_is_signed_unasked_only_if_every_call_is_listed(entries, parts, 
 
     decision = judge(set_, order, known).decision
 
-    everything = all(any(permitted(call, listed) for listed in entries) for call in order.calls)
+    everything = all(any(permits(call, listed) for listed in entries) for call in order.calls)
     if decision == "sign" and not approving:
         assert everything
     if decision == "sign" and vouched == "refuse":

@@ -15,12 +15,12 @@ RENT = "solana:rent"
 BOTH = rule("spending-limit", {"maxPerDay": "100", "maxPerWeek": "500"}, id="both")
 
 
-def shown(set_: Sequence, order, known, ledger: Mapping[str, tuple[int, int]], charges: Mapping[str, int]):
+def show(set_: Sequence, order, known, ledger: Mapping[str, tuple[int, int]], charges: Mapping[str, int]):
     return budgets(rules(*set_), order, ledger, known, charges)
 
 
 def test_a_budget_shows_each_window_before_and_after():
-    found = shown([BOTH], native(7), facts(20, 40), {EVM_NATIVE: (20, 40)}, {EVM_NATIVE: 7})
+    found = show([BOTH], native(7), facts(20, 40), {EVM_NATIVE: (20, 40)}, {EVM_NATIVE: 7})
 
     assert found == [
         Budget("both", "day", EVM_NATIVE, "100", "20", "27"),
@@ -32,8 +32,8 @@ def test_a_slot_that_is_taken_over_counts_once_at_its_larger_amount():
     """The ledger has the slot's 30; the facts leave it out, and it is the floor."""
     known = facts(20, 40, floor={EVM_NATIVE: 30})
 
-    smaller = shown([BOTH], native(7), known, {EVM_NATIVE: (50, 70)}, {EVM_NATIVE: 7})
-    larger = shown([BOTH], native(31), known, {EVM_NATIVE: (50, 70)}, {EVM_NATIVE: 31})
+    smaller = show([BOTH], native(7), known, {EVM_NATIVE: (50, 70)}, {EVM_NATIVE: 7})
+    larger = show([BOTH], native(31), known, {EVM_NATIVE: (50, 70)}, {EVM_NATIVE: 31})
 
     assert [(one.before, one.after) for one in smaller] == [("50", "50"), ("70", "70")]
     assert [(one.before, one.after) for one in larger] == [("50", "51"), ("70", "71")]
@@ -42,7 +42,7 @@ def test_a_slot_that_is_taken_over_counts_once_at_its_larger_amount():
 def test_an_untouched_budget_stays():
     token = rule("spending-limit", {"maxPerDay": "9", "maxPerWeek": "20", "asset": TOKEN}, id="token")
 
-    found = shown([BOTH, token], native(7), facts(), {TOKEN: (3, 5)}, {EVM_NATIVE: 7})
+    found = show([BOTH, token], native(7), facts(), {TOKEN: (3, 5)}, {EVM_NATIVE: 7})
 
     assert [(one.policy_id, one.window, one.before, one.after) for one in found] == [
         ("both", "day", "0", "7"),
@@ -55,16 +55,16 @@ def test_an_untouched_budget_stays():
 def test_a_disabled_rule_has_no_budget_and_raises_no_alert():
     off = rule("spending-limit", {"maxPerDay": "100"}, enabled=False)
 
-    assert shown([off], native(7), facts(), {}, {EVM_NATIVE: 7}) == []
+    assert show([off], native(7), facts(), {}, {EVM_NATIVE: 7}) == []
     assert alerts(rules(off), "evm", {EVM_NATIVE: 100}, facts()) == ()
 
 
 def test_a_rule_without_a_window_has_no_budget():
-    assert shown([rule("spending-limit", {"maxPerTransaction": "9"})], native(7), facts(), {}, {EVM_NATIVE: 7}) == []
+    assert show([rule("spending-limit", {"maxPerTransaction": "9"})], native(7), facts(), {}, {EVM_NATIVE: 7}) == []
 
 
 def test_a_rule_without_an_asset_is_about_the_coin_of_the_family():
-    assert [one.asset for one in shown([BOTH], rent(), facts(), {}, {})] == [SOLANA_NATIVE, SOLANA_NATIVE]
+    assert [one.asset for one in show([BOTH], rent(), facts(), {}, {})] == [SOLANA_NATIVE, SOLANA_NATIVE]
 
 
 DAY = {"maxPerDay": "200", "alertPercents": [50, 100]}

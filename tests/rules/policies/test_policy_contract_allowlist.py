@@ -24,7 +24,7 @@ from tests.rules.policies.makers import (
     rules,
     suffixed_call,
     token_call,
-    typed,
+    typed_data,
     unknown,
     unread_call,
 )
@@ -47,7 +47,7 @@ def decision(set_, order):
     return judge(set_, order, facts()).decision
 
 
-def bounded(order):
+def with_bound(order):
     return msgspec.structs.replace(order, bounded=True)
 
 
@@ -132,10 +132,10 @@ def test_a_call_named_only_by_its_effect_is_judged_too():
 
 
 def test_the_verifying_contract_of_typed_data_must_be_listed():
-    assert decision(allow(entry(TRANSFER)), typed()) == "sign"
-    assert decision(allow(entry(TRANSFER)), typed(contract=ALICE)) == "refuse"
-    assert decision(allow(entry(TRANSFER)), typed(contract=None)) == "refuse"
-    assert decision(allow(entry(TRANSFER, chain=1)), typed(chain_id=None)) == "refuse"
+    assert decision(allow(entry(TRANSFER)), typed_data()) == "sign"
+    assert decision(allow(entry(TRANSFER)), typed_data(contract=ALICE)) == "refuse"
+    assert decision(allow(entry(TRANSFER)), typed_data(contract=None)) == "refuse"
+    assert decision(allow(entry(TRANSFER, chain=1)), typed_data(chain_id=None)) == "refuse"
 
 
 def test_a_permit_keeps_the_constraints_a_call_would_have_to_keep():
@@ -209,7 +209,7 @@ TRANSFERRING = (TRANSFER, "0x23b872dd", "0xe3ee160e", "0xef55bec6", "0x36c78516"
 
 
 def authorization(amount):
-    return typed(Effect("transfer", TOKEN, amount, BOB, ALICE))
+    return typed_data(Effect("transfer", TOKEN, amount, BOB, ALICE))
 
 
 @pytest.mark.parametrize("selector", [SUBMIT, *APPROVING, *TRANSFERRING])
@@ -233,7 +233,7 @@ def test_a_revocation_by_signature_needs_no_selector_but_keeps_the_constraints()
 
 
 def test_typed_data_that_nobody_can_read_is_refused_even_at_a_listed_contract():
-    unread = typed(Effect("unread", None, 0, BOB, TOKEN_CONTRACT))
+    unread = typed_data(Effect("unread", None, 0, BOB, TOKEN_CONTRACT))
 
     assert decision(allow(entry(SUBMIT, *APPROVING, *TRANSFERRING)), unread) == "refuse"
 
@@ -322,14 +322,14 @@ def test_a_call_that_is_not_listed_says_which_are():
     ids=str,
 )
 def test_a_bounded_order_needs_an_entry_with_amount_and_recipients(constraint, wanted):
-    verdict = judge(allow(entry(TRANSFER, **constraint)), bounded(token_call(5)), facts())
+    verdict = judge(allow(entry(TRANSFER, **constraint)), with_bound(token_call(5)), facts())
 
     assert verdict.decision == wanted
     assert sum(not result.passed for result in verdict.results) == (wanted == "refuse")
 
 
 def test_a_bounded_order_is_refused_without_a_rule_and_though_a_person_approves():
-    order = bounded(token_call(5))
+    order = with_bound(token_call(5))
 
     assert judge((), order, facts()).results[0].type == "contract-allowlist"
     assert judge((), order, facts(approving=True)).decision == "refuse"
@@ -346,5 +346,5 @@ def test_one_of_several_lists_is_enough_to_bound_an_order():
         rule("contract-allowlist", {"contracts": [entry(TRANSFER, recipientAllowlist=[ALICE])]}),
     )
 
-    assert decision(both, bounded(token_call(5))) == "sign"
-    assert decision(halves, bounded(token_call(5))) == "refuse"
+    assert decision(both, with_bound(token_call(5))) == "sign"
+    assert decision(halves, with_bound(token_call(5))) == "refuse"

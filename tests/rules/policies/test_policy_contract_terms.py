@@ -23,7 +23,7 @@ from tests.rules.policies.makers import (
     rule,
     rules,
     token_call,
-    typed,
+    typed_data,
     unknown,
 )
 
@@ -52,11 +52,11 @@ def coins(amount, to=TOKEN_CONTRACT, kind="transfer"):
     return Effect(kind, EVM_NATIVE, amount, BOB, to)
 
 
-def sold(amount, to=ALICE):
-    return typed(Effect("transfer", TOKEN, amount, BOB, to))
+def sale(amount, to=ALICE):
+    return typed_data(Effect("transfer", TOKEN, amount, BOB, to))
 
 
-def called(selector, value=0) -> Call:
+def call_of(selector, value=0) -> Call:
     return Call(1, TOKEN_CONTRACT, selector, value)
 
 
@@ -76,8 +76,8 @@ BOTH = entry(TRANSFER, UNKNOWN, _0=NATIVE)
         ([entry(TRANSFER, chain=2, _0=NATIVE)], native(5, TOKEN_CONTRACT), True, PLAIN),
         ([BOTH], evm(*token_call(5).effects, coins(5), calls=token_call(5).calls), False, "5 wei to"),
         # Beside a call with coins the cap is that of its selector, of which there is none.
-        ([BOTH], evm(coins(9), calls=(called(UNKNOWN, 9),)), True, LISTED),
-        ([BOTH], evm(coins(9), calls=(called(UNKNOWN),)), False, "9 wei to"),
+        ([BOTH], evm(coins(9), calls=(call_of(UNKNOWN, 9),)), True, LISTED),
+        ([BOTH], evm(coins(9), calls=(call_of(UNKNOWN),)), False, "9 wei to"),
         # Neither tokens nor fees are coins that are paid, and to nobody nothing is.
         ([BOTH], evm(Effect("transfer", TOKEN, 9, BOB, TOKEN_CONTRACT)), True, PLAIN),
         ([BOTH], evm(coins(9, kind="fee")), True, PLAIN),
@@ -86,18 +86,18 @@ BOTH = entry(TRANSFER, UNKNOWN, _0=NATIVE)
         ([BOTH], evm(Effect("transfer", TOKEN, 9, BOB, None)), True, PLAIN),
         # Typed data: every effect is looked at, also behind coins, and coins as such.
         ([entry(APPROVE, chain=1)], permit(5), True, AT),
-        ([entry(UNKNOWN)], typed(coins(5, ALICE)), True, AT),
-        ([entry(UNKNOWN)], typed(coins(5, ALICE), *permit(5).effects), False, UNPERMITTED),
-        ([BOTH], typed(coins(5)), False, ABOVE),
+        ([entry(UNKNOWN)], typed_data(coins(5, ALICE)), True, AT),
+        ([entry(UNKNOWN)], typed_data(coins(5, ALICE), *permit(5).effects), False, UNPERMITTED),
+        ([BOTH], typed_data(coins(5)), False, ABOVE),
         # A signature does what a listed call could do, within every constraint of the entry.
-        ([entry(TRANSFER)], sold(5), True, AT),
-        ([entry(TRANSFER)], sold(0), True, AT),
-        ([entry(APPROVE)], sold(0), False, UNPERMITTED),
+        ([entry(TRANSFER)], sale(5), True, AT),
+        ([entry(TRANSFER)], sale(0), True, AT),
+        ([entry(APPROVE)], sale(0), False, UNPERMITTED),
         ([entry(TRANSFER)], permit(0), True, AT),
         ([entry(TRANSFER)], permit(1), False, UNPERMITTED),
-        ([entry(TRANSFER, _0={"recipientAllowlist": [ALICE]})], sold(5), True, AT),
-        ([entry(TRANSFER, _0={"recipientAllowlist": [ALICE]})], sold(5, "0x" + "A1" * 20), True, AT),
-        ([entry(TRANSFER, _0={"recipientAllowlist": [ALICE]})], sold(5, BOB), False, UNPERMITTED),
+        ([entry(TRANSFER, _0={"recipientAllowlist": [ALICE]})], sale(5), True, AT),
+        ([entry(TRANSFER, _0={"recipientAllowlist": [ALICE]})], sale(5, "0x" + "A1" * 20), True, AT),
+        ([entry(TRANSFER, _0={"recipientAllowlist": [ALICE]})], sale(5, BOB), False, UNPERMITTED),
         ([entry(APPROVE, _0={"spenderAllowlist": [ALICE]})], permit(5, "0x" + "A1" * 20), True, AT),
         ([entry(APPROVE, UNKNOWN, _1={"spenderBlocklist": [ALICE]})], permit(5), False, UNPERMITTED),
         ([entry(APPROVE, _0={"maxNativeValueWei": "0"})], permit(5), True, AT),
@@ -117,28 +117,28 @@ def test_a_list_bounds_confines_and_vouches_only_for_what_it_lists():
     more = msgspec.structs.replace(paid, amount=6)
     most, someone = {"maxAmount": "5"}, {"maxAmount": "5", "recipientAllowlist": [ALICE]}
 
-    def found(*entries, effect=paid):
+    def find(*entries, effect=paid):
         return terms(*entries).bounds(call, effect), terms(*entries).confines(call)
 
-    assert found(entry(TRANSFER, _0=someone)) == (True, True)
-    assert found(entry(TRANSFER, _0=most)) == (True, False)
-    assert found(entry(TRANSFER)) == (False, False)
-    assert found(entry(APPROVE)) == found() == (False, False)
-    assert found(entry(TRANSFER, _0=someone), effect=more) == (False, True)
+    assert find(entry(TRANSFER, _0=someone)) == (True, True)
+    assert find(entry(TRANSFER, _0=most)) == (True, False)
+    assert find(entry(TRANSFER)) == (False, False)
+    assert find(entry(APPROVE)) == find() == (False, False)
+    assert find(entry(TRANSFER, _0=someone), effect=more) == (False, True)
     # One of two entries is enough, in either order.
     two = entry(TRANSFER), entry(TRANSFER, chain=1, _0=someone)
-    assert found(*two) == found(*reversed(two)) == (True, True)
+    assert find(*two) == find(*reversed(two)) == (True, True)
 
-    def vouched(contract, *entries):
-        return terms(*entries).vouches(contract, 1)
+    def vouches(contract, *entries):
+        return terms(*entries).vouches(typed_data(contract=contract))
 
-    assert vouched(TOKEN_CONTRACT, entry(TRANSFER, unread="allow"))
-    assert vouched(TOKEN_CONTRACT.upper().replace("X", "x"), entry(TRANSFER, chain=1, unread="allow"))
-    assert not vouched(TOKEN_CONTRACT, entry(TRANSFER))
-    assert not vouched(TOKEN_CONTRACT, entry(TRANSFER, unread="allow", _0=most))
-    assert not vouched(TOKEN_CONTRACT, entry(TRANSFER, chain=2, unread="allow"))
-    assert not vouched(ALICE, entry(TRANSFER, unread="allow"))
-    assert not vouched(None, entry(TRANSFER, unread="allow"))
+    assert vouches(TOKEN_CONTRACT, entry(TRANSFER, unread="allow"))
+    assert vouches(TOKEN_CONTRACT.upper().replace("X", "x"), entry(TRANSFER, chain=1, unread="allow"))
+    assert not vouches(TOKEN_CONTRACT, entry(TRANSFER))
+    assert not vouches(TOKEN_CONTRACT, entry(TRANSFER, unread="allow", _0=most))
+    assert not vouches(TOKEN_CONTRACT, entry(TRANSFER, chain=2, unread="allow"))
+    assert not vouches(ALICE, entry(TRANSFER, unread="allow"))
+    assert not vouches(None, entry(TRANSFER, unread="allow"))
 
 
 WIDE, TWO = entry(TRANSFER), entry(TRANSFER, APPROVE)

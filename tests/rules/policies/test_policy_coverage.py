@@ -6,7 +6,7 @@ import pytest
 from custody.chains.evm.family import EVM_NATIVE
 from custody.chains.evm.selectors import PERMIT2
 from custody.chains.types import Call, Effect, Subject
-from custody.policies.coverage import coverage, described, uncovered
+from custody.policies.coverage import coverage, describe, gaps
 from custody.policies.judge import judge
 from tests.rules.policies.makers import (
     ALICE,
@@ -22,7 +22,7 @@ from tests.rules.policies.makers import (
     rule,
     rules,
     token_call,
-    typed,
+    typed_data,
     unknown,
 )
 
@@ -71,7 +71,7 @@ def unread(contract=TOKEN_CONTRACT, chain=1, *, of=1, apart=True):
     return evm(effect, calls=(call,), destination=contract, chain_id=chain)
 
 
-def unasked(order, *set_):
+def decide_without_asking(order, *set_):
     """Judge it in a tenant that lets pass whatever no rule is about."""
     return judge(rules(*set_), order, facts(uncovered="allow")).decision
 
@@ -86,7 +86,7 @@ def unasked(order, *set_):
     ],
 )
 def test_unread_bytes_ask_where_a_token_of_the_calls_own_chain_is_limited(limited, decision):
-    assert unasked(unread(of=10), *map(limit, limited)) == decision
+    assert decide_without_asking(unread(of=10), *map(limit, limited)) == decision
 
 
 @pytest.mark.parametrize(
@@ -111,14 +111,14 @@ def test_an_entry_lets_unread_bytes_pass_unless_they_may_touch_what_is_limited(c
 def test_a_document_of_unknown_kind_passes_for_a_trusted_contract_of_its_chain(chain, covered):
     set_ = rules(calls(unread="allow", **({} if chain is None else {"chainId": chain})))
 
-    assert (uncovered(coverage(set_), unknown()) == []) is covered
+    assert (gaps(coverage(set_), unknown()) == []) is covered
 
 
 def test_a_document_that_is_known_to_move_value_passes_for_no_contract():
-    moves, set_ = typed(Effect("unread", None, 0, BOB, TOKEN_CONTRACT)), rules(calls(unread="allow"))
+    moves, set_ = typed_data(Effect("unread", None, 0, BOB, TOKEN_CONTRACT)), rules(calls(unread="allow"))
 
-    assert uncovered(coverage(set_), unknown()) == []
-    assert uncovered(coverage(set_), moves) == list(moves.effects)
+    assert gaps(coverage(set_), unknown()) == []
+    assert gaps(coverage(set_), moves) == list(moves.effects)
 
 
 @pytest.mark.parametrize("asset", [TOKEN, EVM_NATIVE])
@@ -127,7 +127,7 @@ def test_a_bound_on_a_call_covers_a_token_and_never_a_coin(asset):
     effect = msgspec.structs.replace(order.effects[0], asset=asset)
     set_ = rules(limit(OTHER), calls(selectors=[TRANSFER], constraints={TRANSFER: {"maxAmount": "10"}}))
 
-    found = uncovered(coverage(set_), msgspec.structs.replace(order, effects=(effect,)))
+    found = gaps(coverage(set_), msgspec.structs.replace(order, effects=(effect,)))
 
     assert found == ([] if asset == TOKEN else [effect])
 
@@ -137,17 +137,17 @@ def test_an_effect_that_can_only_take_power_away_needs_no_cover():
     given_ = Effect("approval", TOKEN, 0, BOB, spender=ALICE, call=call)
     taken = msgspec.structs.replace(given_, revokes=True)
 
-    assert uncovered(coverage(rules(limit(OTHER))), evm(taken, calls=(call,))) == []
-    assert uncovered(coverage(rules(limit(OTHER))), evm(given_, calls=(call,))) == [given_]
+    assert gaps(coverage(rules(limit(OTHER))), evm(taken, calls=(call,))) == []
+    assert gaps(coverage(rules(limit(OTHER))), evm(given_, calls=(call,))) == [given_]
 
 
 def test_nothing_is_asked_where_nothing_is_limited_and_unread_bytes_ask_where_something_is():
     order: Subject = unread()
 
-    assert uncovered(coverage(rules(rule("rate-limit", {"maxTxPerDay": 5}))), order) == []
+    assert gaps(coverage(rules(rule("rate-limit", {"maxTxPerDay": 5}))), order) == []
     for one in (limit("bitcoin"), calls("0x" + "22" * 20), ADDRESSES):
-        assert uncovered(coverage(rules(one)), order) == list(order.effects)
-    assert uncovered(coverage(rules(ADDRESSES)), native(5)) == []
+        assert gaps(coverage(rules(one)), order) == list(order.effects)
+    assert gaps(coverage(rules(ADDRESSES)), native(5)) == []
 
 
 def test_unread_effects_are_told_with_where_they_are():
@@ -156,11 +156,11 @@ def test_unread_effects_are_told_with_where_they_are():
     where = f"of {UNKNOWN} on {TOKEN_CONTRACT}"
     units = facts().units
 
-    assert described([whole], units, 1) == f"an undecoded call {where}"
-    assert described([read], units, 1) == f"4 unread bytes behind it {where}"
-    assert described([msgspec.structs.replace(read, size=None)], units, 1) == f"what is unread behind it {where}"
-    assert described([msgspec.structs.replace(whole, call=None)], units, 1) == "an undecoded call"
+    assert describe([whole], units, 1) == f"an undecoded call {where}"
+    assert describe([read], units, 1) == f"4 unread bytes behind it {where}"
+    assert describe([msgspec.structs.replace(read, size=None)], units, 1) == f"what is unread behind it {where}"
+    assert describe([msgspec.structs.replace(whole, call=None)], units, 1) == "an undecoded call"
     coin = Effect("transfer", "bitcoin", 1)
-    assert described([coin] * 3, units, 1).count("a transfer of") == 3
-    assert described([coin] * 5, units, 1).endswith(" and 2 more")
-    assert "more" not in described([coin] * 3, units, 1)
+    assert describe([coin] * 3, units, 1).count("a transfer of") == 3
+    assert describe([coin] * 5, units, 1).endswith(" and 2 more")
+    assert "more" not in describe([coin] * 3, units, 1)

@@ -6,16 +6,17 @@ import pytest
 
 from custody.chains.message_reading import read
 from custody.chains.types import Effect, Subject
+from custody.chains.units import SOLANA_RENT
 from custody.kit.shapes import MAX_UINT256
 from custody.policies.addresses import parse_addresses
-from custody.policies.assets import parse_amount, parse_asset, parse_optional_asset, told, unit_of
+from custody.policies.assets import parse_amount, parse_asset, parse_optional_asset, say_amount, unit_of
 from custody.policies.fingerprint import canonical_set, policy_hash
 from custody.policies.judge import judge
-from custody.policies.moved import charged, gift, moved
-from custody.policies.parts import SOLANA_RENT, names
+from custody.policies.moved import charge, gift, moves
+from custody.policies.parts import names
 from custody.policies.types import InvalidPolicy, Room
 from custody.policies.user_wallets import VARIABLE, default_policies
-from tests.rules.policies.makers import ALICE, BOB, NOON, TOKEN, evm, facts, native, rule, rules, token_call, typed
+from tests.rules.policies.makers import ALICE, BOB, NOON, TOKEN, evm, facts, native, rule, rules, token_call, typed_data
 
 REGTEST = "bip122:0f9188f13cb7b2c71f2a335e3a4fc328"
 GENESIS = "solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp"
@@ -26,7 +27,7 @@ def decision(set_, order, **known):
     return judge(set_, order, facts(**known)).decision
 
 
-def limited(**config):
+def limits(**config):
     return rules(rule("spending-limit", config))
 
 
@@ -45,13 +46,13 @@ def limited(**config):
 def test_a_limit_is_reached_and_not_passed(config, spent, most, asset, order):
     known = {"asset": asset, **spent}
 
-    assert decision(limited(asset=asset, **config), order(most), **known) == "sign"
-    assert decision(limited(asset=asset, **config), order(most + 1), **known) == "refuse"
+    assert decision(limits(asset=asset, **config), order(most), **known) == "sign"
+    assert decision(limits(asset=asset, **config), order(most + 1), **known) == "refuse"
 
 
 def test_an_order_that_moves_nothing_of_an_asset_passes_its_limit_though_it_is_used_up():
-    assert decision(limited(asset=TOKEN, maxPerDay="10"), native(0), asset=TOKEN, day=11) == "sign"
-    assert decision(limited(asset=TOKEN, maxPerDay="10"), token_call(1), asset=TOKEN, day=11) == "refuse"
+    assert decision(limits(asset=TOKEN, maxPerDay="10"), native(0), asset=TOKEN, day=11) == "sign"
+    assert decision(limits(asset=TOKEN, maxPerDay="10"), token_call(1), asset=TOKEN, day=11) == "refuse"
 
 
 @pytest.mark.parametrize("config", [{"maxPerDay": "10"}, {"maxPerWeek": "10"}])
@@ -60,7 +61,7 @@ def test_a_slot_that_is_taken_over_counts_against_a_limit_at_its_larger_amount(c
     """The ledger goes on counting the larger one, so a limit must as well."""
     for asset, order in (("evm:native", native), (TOKEN, token_call)):
         known = {"asset": asset, "day": 4, "floor": {asset: floor, "another": 99}}
-        assert decision(limited(asset=asset, **config), order(amount), **known) == wanted
+        assert decision(limits(asset=asset, **config), order(amount), **known) == wanted
 
 
 UNCOUNTED = (
@@ -76,14 +77,14 @@ UNCOUNTED = (
 def test_an_effect_that_no_sum_counts_hides_none_behind_it(first):
     order = evm(UNCOUNTED[first], Effect("transfer", TOKEN, 5, BOB, ALICE), Effect("transfer", TOKEN, 6, BOB, ALICE))
 
-    assert moved(order) == {TOKEN: 11}
+    assert moves(order) == {TOKEN: 11}
 
 
 @pytest.mark.parametrize(("chain", "counted"), [(1, {"evm:native", "evm:1:native"}), (None, {"evm:native"})])
 def test_a_coin_counts_for_all_chains_and_for_the_one_that_is_named(chain, counted):
     order = Subject("evm", "typed_data", chain, None, ALICE, (Effect("transfer", "evm:native", 5, BOB, ALICE),))
 
-    assert moved(order) == dict.fromkeys(counted, 5)
+    assert moves(order) == dict.fromkeys(counted, 5)
 
 
 @pytest.mark.parametrize(
@@ -99,12 +100,12 @@ def test_a_coin_counts_for_all_chains_and_for_the_one_that_is_named(chain, count
 )
 def test_a_fee_counts_where_it_lies_in_an_account_and_is_a_gift_in_anothers(effect, given_away, counted):
     assert gift(effect) is given_away
-    assert moved(Subject("solana", "solana", 101, None, "them", (effect,))) == counted
+    assert moves(Subject("solana", "solana", 101, None, "them", (effect,))) == counted
 
 
 def test_an_order_is_charged_at_the_larger_of_itself_and_its_slot():
-    assert charged({"a": 5, "b": 6}, {}) == {"a": 5, "b": 6}
-    assert charged({"a": 5, "b": 6}, {"a": 7, "b": 1, "c": 2, "d": 0}) == {"a": 7, "b": 6, "c": 2}
+    assert charge({"a": 5, "b": 6}, {}) == {"a": 5, "b": 6}
+    assert charge({"a": 5, "b": 6}, {"a": 7, "b": 1, "c": 2, "d": 0}) == {"a": 7, "b": 6, "c": 2}
 
 
 @pytest.mark.parametrize("asset", [None, "evm:native"])
@@ -224,7 +225,9 @@ def test_a_chain_of_one_family_allows_none_of_another():
     assert decision(rules(rule("allowed-chains", {"chains": [GENESIS]})), solana) == "sign"
     assert decision(rules(rule("allowed-chains", {"chains": ["eip155:101"]})), solana) == "refuse"
     assert decision(rules(rule("allowed-chains", {"chains": [GENESIS]})), native(1)) == "refuse"
-    assert decision(rules(rule("allowed-chains", {"chains": ["bitcoin:regtest"]})), typed(chain_id=None)) == "refuse"
+    assert (
+        decision(rules(rule("allowed-chains", {"chains": ["bitcoin:regtest"]})), typed_data(chain_id=None)) == "refuse"
+    )
 
 
 @pytest.mark.parametrize(
@@ -291,7 +294,7 @@ def test_rent_is_told_in_the_coin_of_its_chain():
 
     assert unit_of(SOLANA_RENT, coins, 101) == coins.coins[101]
     assert unit_of(SOLANA_RENT, coins, None) is None
-    assert told(5, SOLANA_RENT) == "5 lamports"
+    assert say_amount(5, SOLANA_RENT) == "5 lamports"
 
 
 def test_each_address_is_of_one_family_in_its_one_spelling():

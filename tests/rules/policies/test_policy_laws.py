@@ -1,20 +1,20 @@
 """Laws of the policy engine over drawn sets, orders and facts."""
 
 import msgspec
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from custody.policies.judge import judge
 from custody.policies.kinds import PolicyRule
 from custody.policies.rules import canonical, parse, wire
-from custody.policies.tighten import loosened
+from custody.policies.tighten import widening
 from tests.fixtures.thorough import THOROUGH
 from tests.rules.policies.drawn import (
     CASES,
     CONFIGS,
     MAKERS,
     addresses,
-    altered,
+    alter,
     amounts,
     facts_drawn,
     orders,
@@ -27,7 +27,7 @@ from tests.rules.policies.makers import rule, rules
 from tests.rules.policies.second_opinion import decide
 
 RANK = {"sign": 0, "queue": 1, "refuse": 2}
-quick = settings(max_examples=60 * THOROUGH, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+quick = settings(max_examples=60 * THOROUGH)
 limits = st.sampled_from(("spending-limit", "auto-approve-threshold")).flatmap(rule_of)
 hard_types = st.sampled_from([name for name in CONFIGS if name != "auto-approve-threshold"])
 
@@ -74,7 +74,7 @@ def test_lowering_a_limit_never_allows_more(given_, data, order, facts):
 @given(st.data(), sets)
 def test_a_set_that_only_tightens_never_judges_milder(data, given_):
     old, new = rules(*given_), rules(*data.draw(successors(given_)))
-    assume(loosened(old, new) is None)
+    assume(widening(old, new) is None)
 
     for order, facts in CASES:
         assert rank(new, order, facts) >= rank(old, order, facts), (order, facts)
@@ -84,8 +84,8 @@ def test_a_set_that_only_tightens_never_judges_milder(data, given_):
 @given(st.data(), rule_of("contract-allowlist"), st.booleans())
 def test_an_allowlist_that_only_tightens_never_judges_milder(data, allowlist, with_limit):
     limit = [rule("spending-limit", {"maxPerDay": "9"})] if with_limit else []
-    old, new = rules(*limit, allowlist), rules(*limit, data.draw(altered(allowlist)))
-    assume(loosened(old, new) is None)
+    old, new = rules(*limit, allowlist), rules(*limit, data.draw(alter(allowlist)))
+    assume(widening(old, new) is None)
 
     for order, facts in CASES:
         assert rank(new, order, facts) >= rank(old, order, facts), (order, facts)
@@ -97,14 +97,14 @@ def test_without_demanding_hard_rules_the_first_may_be_added(given_, added, orde
     facts = msgspec.structs.replace(facts, empty_policy="allow")
     old, new = rules(*given_), rules(*given_, *added)
 
-    if loosened(old, new, empty_policy="allow") is None:
+    if widening(old, new, empty_policy="allow") is None:
         assert rank(new, order, facts) >= rank(old, order, facts)
 
 
 @quick
 @given(sets)
 def test_the_same_set_loosens_nothing(given_):
-    assert loosened(rules(*given_), rules(*given_)) is None
+    assert widening(rules(*given_), rules(*given_)) is None
 
 
 @quick

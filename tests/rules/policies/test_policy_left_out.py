@@ -4,38 +4,47 @@ import msgspec
 import pytest
 from msgspec import UNSET
 
-from custody.chains.units import NO_UNITS
+from custody.chains.units import NO_UNITS, SOLANA_RENT
 from custody.policies import judge as judging
-from custody.policies.assets import told
+from custody.policies.assets import say_amount
 from custody.policies.coverage import WITHIN, Coverage
 from custody.policies.kind import NOTHING_WANTED, Covers, Limit, Rule, Wants
 from custody.policies.kinds import KINDS
 from custody.policies.kinds.contract_entries import DEFAULT_UNREAD, Constraint, Entry
 from custody.policies.kinds.spending_limit import SpendingLimit
-from custody.policies.parts import SOLANA_RENT
+from custody.policies.kinds.time_window import TimeWindow
 from custody.policies.rules import ParsedRule, canonical, check_size
 from custody.policies.sources import both_types
-from custody.policies.types import Facts, InvalidPolicy, Result, Verdict, decode_results
+from custody.policies.types import Facts, InvalidPolicy, Result, Verdict, decode_results, verify_nothing
 from custody.policies.user_wallets import VARIABLE
 from tests.rules.policies.makers import NOON, native, rule, rules, typed_rules
 
 LEFT_OUT = {
-    Wants: {"spend": frozenset(), "rates": False},
+    Wants: {"spend": frozenset(), "totals": frozenset(), "rates": False, "recipients": False},
     Limit: {"alert_percents": ()},
-    Covers: {"assets": frozenset(), "calls": None, "recipients": False, "messages": None},
-    Coverage: {"messages": ()},
+    Covers: {
+        "assets": frozenset(),
+        "calls": None,
+        "recipients": False,
+        "named": False,
+        "messages": None,
+        "policy_set": None,
+    },
+    Coverage: {"messages": (), "policy_sets": frozenset()},
     Constraint: dict.fromkeys(
-        ("recipients", "no_recipients", "spenders", "no_spenders", "max_amount", "max_native"), None
+        ("recipients", "no_recipients", "spenders", "no_spenders", "max_amount", "max_native", "where"), None
     ),
     # Unless it says so, an entry lets nothing pass that nobody can read.
-    Entry: {"allows_unread": False},
-    SpendingLimit: {"rent_per_day": None},
-    ParsedRule: {"by_agent": False},
+    Entry: {"allows_unread": False, "typed": None},
+    SpendingLimit: {"rent_per_day": None, "total": None, "scope": "agent"},
+    TimeWindow: {"begin": None, "end": None},
+    ParsedRule: {"by_agent": False, "until": None, "policy_set": ""},
     Rule: {"id": None, "source": UNSET},
     Result: {"policy_id": None},
     Facts: {
         "spend": {},
         "floor": {},
+        "worth": {},
         "orders_last_hour": 0,
         "orders_last_day": 0,
         "minutes": (),
@@ -43,9 +52,15 @@ LEFT_OUT = {
         "empty_policy": "allow",
         "uncovered": "queue",
         "units": NO_UNITS,
+        "shared": {},
         "approving": False,
         "owners_tried": 256,
         "votes": frozenset(),
+        "recipients": frozenset(),
+        "waited": 0,
+        "order": ("", "", ""),
+        "answers": None,
+        "verify": verify_nothing,
     },
     Verdict: {"room": None, "alerts": ()},
 }
@@ -91,6 +106,11 @@ def test_a_rule_is_hard_or_soft_and_keeps_limits_or_none():
         "contract-allowlist": "(True, False)",
         "approval-quorum": "(False, False)",
         "message-allowlist": "(False, False)",
+        "policy-set": "(True, False)",
+        "new-recipient": "(False, False)",
+        "delay": "(False, False)",
+        "circuit-breaker": "(False, False)",
+        "external-check": "(True, False)",
     }
 
 
@@ -118,7 +138,7 @@ def test_an_asset_without_spend_has_all_of_its_limit():
 
 
 def test_bitcoin_is_told_in_its_coin():
-    assert "1.5 BTC" in told(150_000_000, "bitcoin")
+    assert "1.5 BTC" in say_amount(150_000_000, "bitcoin")
 
 
 # ---- the bounds of a set, each as the last that passes and the first that does not
@@ -135,13 +155,13 @@ def test_a_set_has_fifty_rules_at_most():
 
 
 def test_a_set_has_a_thousand_values_at_most():
-    def listed(values):
+    def list_of(values):
         addresses = [f"0x{number:040x}" for number in range(1, values + 1)]
         return rule("approved-addresses", {"addresses": addresses})
 
-    assert len(rules(listed(1_000))) == 1
+    assert len(rules(list_of(1_000))) == 1
     with pytest.raises(InvalidPolicy, match="this one has 1,001"):
-        rules(listed(1_001))
+        rules(list_of(1_001))
 
 
 def test_a_set_has_64_kib_at_most_with_the_ids_that_it_gets():
@@ -173,9 +193,9 @@ def test_a_set_has_64_kib_at_most_with_the_ids_that_it_gets():
     ],
 )
 def test_a_list_of_messages_has_so_many_at_most(field, most, one):
-    def listed(number):
+    def list_of(number):
         return rule("message-allowlist", {field: [one.format(place) for place in range(number)]})
 
-    assert len(rules(listed(most))) == 1
+    assert len(rules(list_of(most))) == 1
     with pytest.raises((InvalidPolicy, msgspec.ValidationError)):
-        rules(listed(most + 1))
+        rules(list_of(most + 1))

@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.chains.message_effects import subject_of
+from custody.chains.message_orders import EvmMessageOrder, SolanaMessageOrder
 from custody.chains.message_reading import read
-from custody.chains.orders import EvmMessageOrder, SolanaMessageOrder
 from custody.chains.types import Subject
 from custody.kit.clock import iso
 from custody.policies.coverage import without_listed
 from custody.policies.judge import judge, judge_evaded
-from custody.policies.tighten import loosened
+from custody.policies.tighten import widening
 from custody.policies.types import InvalidPolicy, Verdict
 from tests.rules.policies.makers import NOON, facts, native, rule, rules
 
@@ -104,13 +104,13 @@ def test_a_list_of_messages_is_tighter_only_where_no_part_of_it_is_wider(field):
     ],
 )
 def test_a_pattern_fits_piece_by_piece_from_the_left(pattern, text, fits):
-    verdict = judged(evm(text), rule("message-allowlist", {"patterns": [pattern]}))
+    verdict = verdict_on(evm(text), rule("message-allowlist", {"patterns": [pattern]}))
     assert verdict.decision == ("sign" if fits else "queue")
 
 
 @pytest.mark.parametrize(("scheme", "decision"), [("http", "sign"), ("HTTPS", "sign"), ("ftp", "queue")])
 def test_a_site_is_signed_in_to_over_the_web_alone(scheme, decision):
-    assert judged(evm(f"{scheme}://{sign_in()}"), LISTED).decision == decision
+    assert verdict_on(evm(f"{scheme}://{sign_in()}"), LISTED).decision == decision
 
 
 @pytest.mark.parametrize("field", ["siweDomains", "siwsDomains"])
@@ -123,19 +123,19 @@ def test_every_list_must_list_a_message():
     """As every rule must pass: a second list does not widen the first."""
     said = evm("Example: log in as somebody")
     other = rule("message-allowlist", {"siweDomains": ["other.example.com"]})
-    assert judged(said, LISTED).decision == "sign"
+    assert verdict_on(said, LISTED).decision == "sign"
     for both in ((LISTED, other), (other, LISTED)):
-        verdict = judged(said, *both)
+        verdict = verdict_on(said, *both)
         assert verdict.decision == "queue"
         # What is no message is no business of theirs.
-        assert judged(native(5), *both).decision == "sign"
+        assert verdict_on(native(5), *both).decision == "sign"
     assert without_listed(rules(LISTED, LISTED), said, NOON).effects == ()
     assert without_listed(rules(LISTED, other), said, NOON) == said
     assert without_listed(rules(), said, NOON) == said
     assert without_listed(rules(LISTED), native(5), NOON) == native(5)
 
 
-def judged(subject: Subject, *given: object, **known: object) -> Verdict:
+def verdict_on(subject: Subject, *given: object, **known: object) -> Verdict:
     return judge(rules(*given), subject, facts(**known))
 
 
@@ -162,7 +162,7 @@ def reasons(verdict: Verdict) -> list[str]:
 def test_a_listed_message_is_signed_under_any_limit(text: str) -> None:
     others = [rule("approved-addresses", {"addresses": []}), rule("contract-allowlist", {"contracts": []})]
     for beside in ([], [LIMIT], others, [rule("allowed-chains", {"chains": [1]})]):
-        verdict = judged(evm(text), LISTED, *beside)
+        verdict = verdict_on(evm(text), LISTED, *beside)
 
         assert verdict.decision == "sign", reasons(verdict)
         assert verdict.charges == {}
@@ -204,26 +204,26 @@ def test_a_listed_message_is_signed_under_any_limit(text: str) -> None:
     ],
 )  # fmt: skip
 def test_an_unlisted_message_asks_a_person_and_says_why(text: str, why: str) -> None:
-    asked, approved = judged(evm(text), LISTED), judged(evm(text), LISTED, approving=True)
+    asked, approved = verdict_on(evm(text), LISTED), verdict_on(evm(text), LISTED, approving=True)
 
     assert (asked.decision, reasons(asked)) == ("queue", [f"{why}; a person must approve it"])
     assert (approved.decision, approved.results[0].reason) == ("sign", f"{why}; a person approved it")
 
 
 def test_bytes_that_are_no_text_are_on_no_list() -> None:
-    assert judged(evm(raw=b"\xff\xfe" * 20), LISTED).decision == "queue"
+    assert verdict_on(evm(raw=b"\xff\xfe" * 20), LISTED).decision == "queue"
 
 
 def test_the_same_bytes_are_judged_alike_in_either_form() -> None:
     for text in (sign_in(), "Example: log in as me", "hello"):
-        assert judged(evm(text), LISTED) == judged(evm(raw=text.encode()), LISTED)
+        assert verdict_on(evm(text), LISTED) == verdict_on(evm(raw=text.encode()), LISTED)
 
 
 def test_sites_are_listed_for_each_family_by_itself() -> None:
-    assert judged(of_solana(solana()), LISTED).decision == "sign"
-    assert judged(of_solana(solana(SITE)), LISTED).decision == "queue"
-    assert judged(of_solana(solana(tail="\n\nURI: https://sol.example.com/in")), LISTED).decision == "sign"
-    assert judged(of_solana(solana(tail="\n\nURI: https://evil.example/in")), LISTED).decision == "queue"
+    assert verdict_on(of_solana(solana()), LISTED).decision == "sign"
+    assert verdict_on(of_solana(solana(SITE)), LISTED).decision == "queue"
+    assert verdict_on(of_solana(solana(tail="\n\nURI: https://sol.example.com/in")), LISTED).decision == "sign"
+    assert verdict_on(of_solana(solana(tail="\n\nURI: https://evil.example/in")), LISTED).decision == "queue"
 
 
 LIMITING = {
@@ -242,18 +242,18 @@ LIMITING = {
 @pytest.mark.parametrize("uncovered", ["queue", "allow"])
 @pytest.mark.parametrize("text", ["hello", sign_in()])
 def test_under_any_limit_no_setting_lets_a_message_pass_unasked(name: str, uncovered: str, text: str) -> None:
-    verdict = judged(evm(text), LIMITING[name], uncovered=uncovered)
+    verdict = verdict_on(evm(text), LIMITING[name], uncovered=uncovered)
 
     assert verdict.decision == "queue"
-    assert judged(evm(text), LIMITING[name], uncovered=uncovered, approving=True).decision == "sign"
+    assert verdict_on(evm(text), LIMITING[name], uncovered=uncovered, approving=True).decision == "sign"
     if name != "message-allowlist":
         assert reasons(verdict) == ["no enabled message-allowlist lists the message; a person must approve it"]
 
 
 def test_a_tenant_that_refuses_what_nobody_reads_refuses_messages() -> None:
-    assert judged(evm("hello"), LIMIT, uncovered="refuse").decision == "refuse"
-    assert judged(evm("hello"), LISTED, uncovered="refuse").decision == "refuse"
-    assert judged(evm(sign_in()), LISTED, uncovered="refuse").decision == "sign"
+    assert verdict_on(evm("hello"), LIMIT, uncovered="refuse").decision == "refuse"
+    assert verdict_on(evm("hello"), LISTED, uncovered="refuse").decision == "refuse"
+    assert verdict_on(evm(sign_in()), LISTED, uncovered="refuse").decision == "sign"
 
 
 def test_without_limits_messages_are_signed() -> None:
@@ -261,22 +261,22 @@ def test_without_limits_messages_are_signed() -> None:
     disabled = rule("spending-limit", {"maxPerDay": "1"}, enabled=False)
 
     for harmless in ((), (window,), (rate,), (window, rate, disabled)):
-        assert judged(evm("hello"), *harmless).decision == "sign"
-    assert judged(evm("hello"), rule("time-window", {"allowedDays": [2]})).decision == "refuse"
-    assert judged(evm(sign_in()), LISTED, rate, orders_last_day=5).decision == "refuse"
+        assert verdict_on(evm("hello"), *harmless).decision == "sign"
+    assert verdict_on(evm("hello"), rule("time-window", {"allowedDays": [2]})).decision == "refuse"
+    assert verdict_on(evm(sign_in()), LISTED, rate, orders_last_day=5).decision == "refuse"
 
 
 def test_a_disabled_list_lists_nothing() -> None:
     disabled = rule("message-allowlist", LISTED.config, enabled=False)
 
-    assert judged(evm(sign_in()), disabled, LIMIT).decision == "queue"
+    assert verdict_on(evm(sign_in()), disabled, LIMIT).decision == "queue"
 
 
 def test_two_lists_hold_together() -> None:
     narrow = rule("message-allowlist", {"siweDomains": [SITE]})
 
-    assert judged(evm(sign_in()), LISTED, narrow).decision == "sign"
-    assert judged(evm("Example: log in as me"), LISTED, narrow).decision == "queue"
+    assert verdict_on(evm(sign_in()), LISTED, narrow).decision == "sign"
+    assert verdict_on(evm("Example: log in as me"), LISTED, narrow).decision == "queue"
 
 
 @pytest.mark.parametrize(
@@ -289,7 +289,7 @@ def test_two_lists_hold_together() -> None:
     ],
 )
 def test_the_chain_of_a_message_must_be_allowed(subject: Subject, decision: str) -> None:
-    verdict = judged(subject, LISTED, rule("allowed-chains", {"chains": [1]}))
+    verdict = verdict_on(subject, LISTED, rule("allowed-chains", {"chains": [1]}))
 
     assert verdict.decision == decision
     if subject.chain_id is None:
@@ -302,9 +302,9 @@ VOTERS = {"threshold": 1, "approvers": [{"userId": "00000000-0000-4000-8000-0000
 def test_a_message_needs_votes_unless_it_is_listed() -> None:
     quorum = rule("approval-quorum", {**VOTERS, "above": "1000"})
 
-    assert judged(evm("hello"), LISTED, quorum, approving=True).decision == "queue"
-    assert judged(evm(sign_in()), LISTED, quorum).decision == "sign"
-    assert judged(evm(sign_in()), LISTED, rule("approval-quorum", VOTERS)).decision == "queue"
+    assert verdict_on(evm("hello"), LISTED, quorum, approving=True).decision == "queue"
+    assert verdict_on(evm(sign_in()), LISTED, quorum).decision == "sign"
+    assert verdict_on(evm(sign_in()), LISTED, rule("approval-quorum", VOTERS)).decision == "queue"
 
 
 @pytest.mark.parametrize(
@@ -338,11 +338,11 @@ def test_an_agent_may_shorten_its_list_and_not_extend_it() -> None:
     less, more = ({"siweDomains": []}, {**LISTED.config, "patterns": [*LISTED.config["patterns"], "Example: pay *"]})
     old = rules(LISTED)
 
-    assert loosened(old, rules(rule("message-allowlist", {**LISTED.config, **less}))) is None
-    assert loosened(old, rules(rule("message-allowlist", more))) is not None
-    assert loosened(old, rules()) is not None
-    assert loosened(rules(LIMIT), rules(LIMIT, LISTED)) is not None
-    assert loosened(rules(LIMIT), rules(LIMIT, rule("message-allowlist", {}))) is None
+    assert widening(old, rules(rule("message-allowlist", {**LISTED.config, **less}))) is None
+    assert widening(old, rules(rule("message-allowlist", more))) is not None
+    assert widening(old, rules()) is not None
+    assert widening(rules(LIMIT), rules(LIMIT, LISTED)) is not None
+    assert widening(rules(LIMIT), rules(LIMIT, rule("message-allowlist", {}))) is None
 
 
 LETTERS = st.text("ab \n", max_size=6)
@@ -356,7 +356,7 @@ def test_a_star_stands_for_anything_within_its_line(pieces: list[str], filling: 
     if "**" in pattern:
         return
 
-    fits = judged(evm(text), rule("message-allowlist", {"patterns": [pattern]})).decision == "sign"
+    fits = verdict_on(evm(text), rule("message-allowlist", {"patterns": [pattern]})).decision == "sign"
 
     assert fits or (filling is not None and "\n" in filling)
     if filling is not None and "\n" in filling and "*" in pattern:

@@ -2,12 +2,12 @@
 
 from datetime import timedelta
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from custody.chains.evm.family import EVM_NATIVE
 from custody.policies.judge import judge
-from custody.policies.narrow import SIGNER_POLICY, narrowed
+from custody.policies.narrow import SIGNER_POLICY, narrow
 from tests.fixtures.thorough import THOROUGH
 from tests.rules.policies.drawn import CASES, sets
 from tests.rules.policies.makers import BOB, NOON, TOKEN, facts, native, rule, rules, token_call
@@ -28,7 +28,7 @@ ONLY_BOB = off("approved-addresses", {"addresses": [BOB], "mode": "whitelist"}, 
 
 
 def decision(given_, order, named, **changes):
-    return narrowed(rules(*given_), order, facts(**changes), named).decision
+    return narrow(rules(*given_), order, facts(**changes), named).decision
 
 
 def test_a_disabled_rule_binds_only_where_it_is_named():
@@ -48,17 +48,17 @@ def test_a_refusal_stays_one_when_a_soft_rule_is_named():
 
 
 def test_an_enabled_rule_that_is_named_is_judged_once():
-    assert narrowed(rules(LIMIT), native(11), facts(), ["limit"]) == judge(rules(LIMIT), native(11), facts())
+    assert narrow(rules(LIMIT), native(11), facts(), ["limit"]) == judge(rules(LIMIT), native(11), facts())
 
 
 def test_nothing_named_is_what_the_judge_says():
     given_ = rules(SMALLER, LIMIT, ASK)
 
-    assert narrowed(given_, token_call(7), facts(), ()) == judge(given_, token_call(7), facts())
+    assert narrow(given_, token_call(7), facts(), ()) == judge(given_, token_call(7), facts())
 
 
 def test_results_stand_in_stored_order_and_what_names_no_rule_behind_them():
-    verdict = narrowed(rules(SMALLER, LIMIT, ASK, ONLY_BOB), token_call(1), facts(), ["only-bob", "smaller", "gone"])
+    verdict = narrow(rules(SMALLER, LIMIT, ASK, ONLY_BOB), token_call(1), facts(), ["only-bob", "smaller", "gone"])
 
     assert [(one.policy_id, one.type) for one in verdict.results] == [
         ("smaller", "spending-limit"),
@@ -70,7 +70,7 @@ def test_results_stand_in_stored_order_and_what_names_no_rule_behind_them():
 
 
 def test_a_named_rule_that_is_gone_refuses_and_says_which():
-    verdict = narrowed(rules(LIMIT), native(1), facts(), ["gone", "limit", "also-gone"])
+    verdict = narrow(rules(LIMIT), native(1), facts(), ["gone", "limit", "also-gone"])
 
     assert verdict.decision == "refuse"
     assert [(one.type, one.passed) for one in verdict.results] == [("spending-limit", True), (SIGNER_POLICY, False)]
@@ -78,7 +78,7 @@ def test_a_named_rule_that_is_gone_refuses_and_says_which():
 
 
 def test_many_rules_that_are_gone_make_one_short_sentence():
-    result = narrowed(rules(LIMIT), native(1), facts(), [f"gone-{n}" for n in range(9)]).results[-1]
+    result = narrow(rules(LIMIT), native(1), facts(), [f"gone-{n}" for n in range(9)]).results[-1]
 
     assert "gone-0, gone-1, gone-2 and 6 more;" in result.reason
 
@@ -106,19 +106,19 @@ def test_only_full_windows_say_when_to_come_again():
     full = facts(orders_last_hour=5, minutes=[(int((NOON - timedelta(minutes=10)).timestamp()), 5)])
     busy = facts(orders_last_hour=1, minutes=[(int((NOON - timedelta(minutes=30)).timestamp()), 1)])
 
-    assert narrowed(rules(hourly, RARELY), native(1), full, ["rarely"]).room is not None
-    assert narrowed(rules(hourly, RARELY), native(1), busy, ["rarely"]).room.limit == 1
-    assert narrowed(rules(hourly, RARELY, ONLY_BOB), native(1), full, ["rarely", "only-bob"]).room is None
-    assert narrowed(rules(hourly, ONLY_BOB), native(1), full, ["only-bob"]).room is None
-    assert narrowed(rules(hourly, RARELY), native(1), busy, ["rarely", "gone"]).room is None
-    assert narrowed(rules(LIMIT, RARELY), native(11), busy, ["rarely"]).room is None
+    assert narrow(rules(hourly, RARELY), native(1), full, ["rarely"]).room is not None
+    assert narrow(rules(hourly, RARELY), native(1), busy, ["rarely"]).room.limit == 1
+    assert narrow(rules(hourly, RARELY, ONLY_BOB), native(1), full, ["rarely", "only-bob"]).room is None
+    assert narrow(rules(hourly, ONLY_BOB), native(1), full, ["only-bob"]).room is None
+    assert narrow(rules(hourly, RARELY), native(1), busy, ["rarely", "gone"]).room is None
+    assert narrow(rules(LIMIT, RARELY), native(11), busy, ["rarely"]).room is None
 
 
 def test_an_alert_is_for_orders_that_are_signed():
     alerting = rule("spending-limit", {"maxPerDay": "100", "alertPercents": [50]}, id="alerting")
 
-    assert narrowed(rules(alerting, SMALLER), native(60), facts(), []).alerts
-    assert narrowed(rules(alerting, SMALLER), native(60), facts(), ["smaller"]).alerts == ()
+    assert narrow(rules(alerting, SMALLER), native(60), facts(), []).alerts
+    assert narrow(rules(alerting, SMALLER), native(60), facts(), ["smaller"]).alerts == ()
 
 
 def test_one_hard_rule_of_several_that_fail_refuses():
@@ -131,50 +131,50 @@ def test_a_soft_rule_that_fails_leaves_it_a_matter_of_full_windows():
     minutes = [(int((NOON - timedelta(minutes=30)).timestamp()), 1)]
     busy = facts(orders_last_hour=1, minutes=minutes, orders_last_day=1, hours=minutes)
     daily = off("rate-limit", {"maxTxPerDay": 1}, "daily")
-    alone = narrowed(rules(LIMIT, RARELY), native(4), busy, ["rarely"]).room
+    alone = narrow(rules(LIMIT, RARELY), native(4), busy, ["rarely"]).room
     assert alone is not None
-    assert narrowed(rules(LIMIT, ASK, RARELY), native(4), busy, ["rarely", "ask"]).room == alone
+    assert narrow(rules(LIMIT, ASK, RARELY), native(4), busy, ["rarely", "ask"]).room == alone
     # Of two the one that has room last.
-    last = narrowed(rules(LIMIT, daily), native(4), busy, ["daily"]).room
+    last = narrow(rules(LIMIT, daily), native(4), busy, ["daily"]).room
     assert last.seconds > alone.seconds
     for two in ((RARELY, daily), (daily, RARELY)):
-        assert narrowed(rules(LIMIT, *two), native(4), busy, ["rarely", "daily"]).room == last
+        assert narrow(rules(LIMIT, *two), native(4), busy, ["rarely", "daily"]).room == last
 
 
 def test_a_named_rule_says_why_and_leaves_the_alerts_of_what_is_signed():
     alerting = rule("spending-limit", {"maxPerDay": "100", "alertPercents": [50]}, id="alerting")
     set_ = rules(alerting, off("spending-limit", {"maxPerTx": "60"}, "larger"))
-    verdict = narrowed(set_, native(60), facts(), ["larger"])
+    verdict = narrow(set_, native(60), facts(), ["larger"])
     assert verdict.alerts == judge(set_, native(60), facts()).alerts != ()
     assert [one.reason for one in verdict.results if one.policy_id == "larger"] == ["60 wei is within the limits"]
 
 
 def test_charges_are_those_of_the_order():
-    assert narrowed(rules(LIMIT, ASK), native(4), facts(), ["ask"]).charges[EVM_NATIVE] == 4
+    assert narrow(rules(LIMIT, ASK), native(4), facts(), ["ask"]).charges[EVM_NATIVE] == 4
 
 
-@settings(max_examples=40 * THOROUGH, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40 * THOROUGH)
 @given(st.data(), sets)
 def test_naming_rules_is_never_milder(data, given_):
     set_ = rules(*given_)
     named = [one.id for one in set_ if data.draw(st.booleans())] + ["gone"] * data.draw(st.sampled_from((0, 0, 0, 1)))
 
     for order, seen in CASES:
-        before, after = judge(set_, order, seen), narrowed(set_, order, seen, named)
+        before, after = judge(set_, order, seen), narrow(set_, order, seen, named)
         assert RANK[after.decision] >= RANK[before.decision], (order, seen)
         assert set(before.results) <= set(after.results)
         assert (after.decision == "sign") == all(result.passed for result in after.results)
         assert after.charges == before.charges
 
 
-@settings(max_examples=40 * THOROUGH, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40 * THOROUGH)
 @given(st.data(), sets)
 def test_each_named_rule_has_its_result_and_its_refusal(data, given_):
     set_ = rules(*given_)
     named = [one.id for one in set_ if data.draw(st.booleans())]
 
     for order, seen in CASES[::7]:
-        verdict = narrowed(set_, order, seen, named)
+        verdict = narrow(set_, order, seen, named)
         said = [result.policy_id for result in verdict.results if result.policy_id is not None]
         assert said == [one.id for one in set_ if one.enabled or one.id in named]
         for one in set_:

@@ -4,8 +4,8 @@ import msgspec
 import pytest
 
 from custody.chains.message_effects import subject_of
+from custody.chains.message_orders import EvmMessageOrder
 from custody.chains.message_reading import read
-from custody.chains.orders import EvmMessageOrder
 from custody.chains.types import Call, Effect, Subject
 from custody.policies.judge import judge
 from custody.policies.moved import limitless

@@ -8,8 +8,9 @@ from custody.chains.evm.family import EVM_NATIVE
 from custody.chains.types import Effect, Subject
 from custody.chains.units import Unit, Units
 from custody.policies.judge import judge
-from custody.policies.parts import counted, kept
-from custody.policies.tighten import loosened
+from custody.policies.moved import moves
+from custody.policies.parts import add_parts, names, subtract_parts
+from custody.policies.tighten import widening
 from custody.policies.types import Alert, InvalidPolicy, Spend
 from tests.rules.policies.makers import ALICE, evm, facts, rule, rules
 
@@ -84,8 +85,8 @@ def test_an_asset_that_is_no_coin_of_a_chain_is_refused(asset):
 def test_a_limit_on_one_chain_beside_one_on_all_tightens():
     old = rules(limit(EVM_NATIVE))
 
-    assert loosened(old, rules(limit(EVM_NATIVE), limit(POL))) is None
-    assert loosened(rules(limit(EVM_NATIVE), limit(POL)), rules(limit(EVM_NATIVE), limit(POL, "99"))) is None
+    assert widening(old, rules(limit(EVM_NATIVE), limit(POL))) is None
+    assert widening(rules(limit(EVM_NATIVE), limit(POL)), rules(limit(EVM_NATIVE), limit(POL, "99"))) is None
 
 
 @pytest.mark.parametrize(
@@ -100,7 +101,7 @@ def test_a_limit_on_one_chain_beside_one_on_all_tightens():
     ],
 )
 def test_a_set_that_covers_more_or_limits_less_loosens(old, new):
-    assert loosened(rules(*old), rules(*new)) is not None
+    assert widening(rules(*old), rules(*new)) is not None
 
 
 MINT = "solana:" + "1" * 31 + "2"
@@ -111,7 +112,7 @@ def with_rent(most=None, **more):
     return rule("spending-limit", config if most is None else config | {"maxRentPerDay": most})
 
 
-def paid(amount, tokens=1):
+def payment(amount, tokens=1):
     rent = Effect("fee", "solana:native", amount, "us", "them", label="rent")
     return Subject("solana", "solana", 101, None, "them", (Effect("transfer", MINT, tokens, "us", "them"), rent))
 
@@ -119,31 +120,31 @@ def paid(amount, tokens=1):
 def test_rent_is_asked_about_unless_a_rule_allows_it():
     rules_of_token = [with_rent(most, asset=MINT) for most in (None, "20")]
 
-    assert [decision(paid(20), given) for given in rules_of_token] == ["queue", "sign"]
-    assert decision(paid(21), rules_of_token[1]) == "refuse"
-    (result,) = judge(rules(rules_of_token[0]), paid(20), facts()).results[1:]
+    assert [decision(payment(20), given) for given in rules_of_token] == ["queue", "sign"]
+    assert decision(payment(21), rules_of_token[1]) == "refuse"
+    (result,) = judge(rules(rules_of_token[0]), payment(20), facts()).results[1:]
     assert result.reason.startswith("no rule covers rent of 20 lamports for a new token account of them; ")
 
 
 def test_rent_of_the_day_counts_and_of_the_week_does_not():
     allows = with_rent("20", asset=MINT)
 
-    assert decision(paid(5), allows, spend={"solana:rent": Spend(15, 90)}) == "sign"
-    assert decision(paid(6), allows, spend={"solana:rent": Spend(15, 15)}) == "refuse"
+    assert decision(payment(5), allows, spend={"solana:rent": Spend(15, 90)}) == "sign"
+    assert decision(payment(6), allows, spend={"solana:rent": Spend(15, 15)}) == "refuse"
 
 
 def test_rent_that_is_allowed_leaves_the_other_limits_as_they_are():
     allows = with_rent("50", asset=MINT)
 
-    assert decision(paid(20, tokens=101), allows) == "refuse"
-    assert decision(paid(20), allows, with_rent(maxPerDay="19")) == "refuse"
+    assert decision(payment(20, tokens=101), allows) == "refuse"
+    assert decision(payment(20), allows, with_rent(maxPerDay="19")) == "refuse"
     # Lamports that are no rent are covered by nothing.
     lamports = Effect("transfer", "solana:native", 1, "us", "x")
     assert decision(Subject("solana", "solana", 101, None, "x", (lamports,)), allows) == "queue"
 
 
 def test_an_alert_is_raised_for_rent():
-    verdict = judge(rules(with_rent("20", asset=MINT)), paid(16), facts())
+    verdict = judge(rules(with_rent("20", asset=MINT)), payment(16), facts())
 
     assert verdict.alerts == (Alert("day", "solana:rent", 16, 20, 80),)
 
@@ -157,10 +158,10 @@ def test_a_limit_on_rent_stands_in_rules_on_solana_alone(asset):
 def test_rent_may_be_allowed_less_and_not_more():
     bare, some = rules(with_rent(asset=MINT)), rules(with_rent("20", asset=MINT))
 
-    assert loosened(some, rules(with_rent("19", asset=MINT))) is None
-    assert loosened(rules(with_rent()), rules(with_rent("20"))) is None
+    assert widening(some, rules(with_rent("19", asset=MINT))) is None
+    assert widening(rules(with_rent()), rules(with_rent("20"))) is None
     for old, new in ((bare, some), (some, bare), (some, rules(with_rent("21", asset=MINT)))):
-        assert loosened(old, new) is not None
+        assert widening(old, new) is not None
 
 
 _amounts = st.dictionaries(
@@ -178,17 +179,28 @@ def test_an_amount_that_is_kept_once_counts_under_both_names(parts, beside):
     for whole, amount in beside.items():
         amounts[whole] = amounts.get(whole, 0) + amount
 
-    rows = kept(amounts)
+    rows = subtract_parts(amounts)
 
     assert sum(rows.values()) == sum(parts.values()) + sum(beside.values())
-    assert counted((asset, amount, amount) for asset, amount in rows.items()) == {
+    assert add_parts((asset, amount, amount) for asset, amount in rows.items()) == {
         asset: (amount, amount) for asset, amount in amounts.items()
     }
 
 
 def test_the_ledger_keeps_a_part_alone_and_counts_it_in_the_whole_by_day_and_by_week():
-    assert kept({POL: 5, EVM_NATIVE: 5}) == {POL: 5}
-    assert kept({POL: 5}) == {POL: 5}
-    assert kept({POL: 5, EVM_NATIVE: 7}) == {POL: 5, EVM_NATIVE: 2}
-    found = counted([(POL, 1, 10), ("evm:10:native", 2, 20), (EVM_NATIVE, 4, 40)])
+    assert subtract_parts({POL: 5, EVM_NATIVE: 5}) == {POL: 5}
+    assert subtract_parts({POL: 5}) == {POL: 5}
+    assert subtract_parts({POL: 5, EVM_NATIVE: 7}) == {POL: 5, EVM_NATIVE: 2}
+    found = add_parts([(POL, 1, 10), ("evm:10:native", 2, 20), (EVM_NATIVE, 4, 40)])
     assert found == {POL: (1, 10), "evm:10:native": (2, 20), EVM_NATIVE: (7, 70)}
+
+
+def test_an_asset_of_no_family_is_part_of_nothing():
+    assert (names("usd"), names("tron:1:native")) == (("usd",), ("tron:1:native",))
+    assert names(POL) == (POL, EVM_NATIVE)
+
+
+def test_an_effect_of_no_family_counts_as_it_is():
+    paid, fee = (Effect(kind, "tron:1:native", 5, None, to) for kind, to in (("transfer", ALICE), ("fee", None)))
+
+    assert moves(evm(paid, fee)) == {"tron:1:native": 5}

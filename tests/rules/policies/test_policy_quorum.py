@@ -6,7 +6,7 @@ import pytest
 from custody.chains.evm.family import EVM_NATIVE
 from custody.chains.types import Effect
 from custody.policies.judge import judge
-from custody.policies.quorum import broken, enabled_quorums, is_pinned, new_quorums, standing
+from custody.policies.quorum import enabled_quorums, is_pinned, new_quorums, standing, without_quorums
 from custody.policies.types import InvalidPolicy
 from tests.rules.policies.makers import ALICE, BOB, TOKEN, approval_call, evm, facts, native, rule, rules, token_call
 
@@ -187,7 +187,7 @@ def test_a_vote_is_for_those_whom_some_enabled_quorum_names_by_that_key():
 
 
 def test_breaking_quorums_disables_them_and_nothing_else():
-    after = broken(SET)
+    after = without_quorums(SET)
 
     assert [rule.enabled for rule in after] == [False, False, False, True, False]
     assert [msgspec.structs.replace(rule, enabled=True) for rule in after] == [

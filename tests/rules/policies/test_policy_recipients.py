@@ -9,7 +9,7 @@ from custody.chains.evm.family import EVM_NATIVE
 from custody.chains.types import Account, Call, Effect, Subject
 from custody.policies.holders import with_holders, with_share
 from custody.policies.judge import judge, judge_evaded
-from custody.policies.narrow import narrowed
+from custody.policies.narrow import narrow
 from custody.policies.types import MOST_OWNERS_TRIED, Result
 from tests.rules.policies.makers import (
     ALICE,
@@ -25,7 +25,7 @@ from tests.rules.policies.makers import (
     rules,
     suffixed_call,
     token_call,
-    typed,
+    typed_data,
     unread_call,
 )
 from tests.rules.policies.test_policy_batches import batch
@@ -36,7 +36,7 @@ ACCEPTABLE = "every recipient is acceptable"
 UNREAD = "what is unread may pay or empower anybody; what is read pays nobody that this rule refuses"
 
 
-def checked(order: Subject, *listed: str, mode: str = "whitelist") -> tuple[bool, str]:
+def check(order: Subject, *listed: str, mode: str = "whitelist") -> tuple[bool, str]:
     (parsed,) = rules(rule("approved-addresses", {"addresses": list(listed), "mode": mode}))
     return parsed.terms.check(order, facts())
 
@@ -56,7 +56,7 @@ SHARED = msgspec.structs.replace(SHARED, effects=(Effect("unread", None, 0, "our
     [
         (native(5, ALICE), [ALICE], None, ACCEPTABLE),
         (native(5, BOB), [ALICE], not_approved(BOB), ""),
-        (typed(), [ALICE], None, "the order has no recipient"),
+        (typed_data(), [ALICE], None, "the order has no recipient"),
         # To ourselves is to somebody too, but on Solana.
         (token_call(5, BOB), [TOKEN_CONTRACT], not_approved(BOB), ""),
         (token_call(0, BOB), [ALICE, TOKEN_CONTRACT], not_approved(BOB), ""),
@@ -70,8 +70,8 @@ SHARED = msgspec.structs.replace(SHARED, effects=(Effect("unread", None, 0, "our
         (evm(HIDDEN, calls=(INNER,), destination=THIEF), [ALICE, TOKEN_CONTRACT], not_approved(THIEF), ""),
         (SHARED, [str(SHARED.destination)], None, UNREAD),
         (SHARED, [ALICE], not_approved(str(SHARED.destination)), ""),
-        (typed(Effect("unread", None, 0, BOB, label="x")), [TOKEN_CONTRACT], None, UNREAD),
-        (typed(Effect("unread", None, 0, BOB, label="x")), [ALICE], not_approved(TOKEN_CONTRACT), ""),
+        (typed_data(Effect("unread", None, 0, BOB, label="x")), [TOKEN_CONTRACT], None, UNREAD),
+        (typed_data(Effect("unread", None, 0, BOB, label="x")), [ALICE], not_approved(TOKEN_CONTRACT), ""),
         # Each call of a batch by itself, also one that does nothing.
         (batch(native(5, ALICE), evm(destination=THIEF)), [ALICE], f"call 2: {not_approved(THIEF)}", ""),
         (batch(native(5, THIEF), native(5, ALICE)), [ALICE], f"call 1: {not_approved(THIEF)}", ""),
@@ -79,7 +79,7 @@ SHARED = msgspec.structs.replace(SHARED, effects=(Effect("unread", None, 0, "our
     ],
 )
 def test_everyone_that_an_order_pays_or_calls_blindly_must_be_approved(order, listed, refusal, said):
-    passed, reason = checked(order, *listed)
+    passed, reason = check(order, *listed)
     assert (passed, reason) == ((True, said) if refusal is None else (False, refusal))
 
 
@@ -94,7 +94,7 @@ PAID = Effect("transfer", "solana:mint", 5, "us", "account", account=Held("accou
 OWNED = msgspec.structs.replace(PAID, to="owner", unowned=False)
 
 
-def held(effect: Effect, *listed: str, most: int = 2) -> Effect:
+def with_holder(effect: Effect, *listed: str, most: int = 2) -> Effect:
     subject = Subject("solana", "solana", 101, None, "owner", (effect,))
     (found,) = with_holders(subject, frozenset(listed), most).effects
     return found
@@ -104,20 +104,20 @@ def test_an_account_is_held_by_an_owner_on_the_list_or_is_itself_on_it():
     def to(holder: str) -> Effect:
         return msgspec.structs.replace(PAID, to=holder, unowned=False)
 
-    assert held(PAID, "a", "b") == to("a")
-    assert held(OWNED, "account") == to("account")
+    assert with_holder(PAID, "a", "b") == to("a")
+    assert with_holder(OWNED, "account") == to("account")
     # Nobody on the list, or one who was named already.
-    assert held(PAID) == PAID
-    assert held(OWNED, "a") == OWNED
-    assert held(OWNED, "owner", "account") == OWNED
+    assert with_holder(PAID) == PAID
+    assert with_holder(OWNED, "a") == OWNED
+    assert with_holder(OWNED, "owner", "account") == OWNED
     # An account on the list is itself, even beside others on it.
     other = msgspec.structs.replace(PAID, to="elsewhere")
-    assert held(other, "a", "account") == to("account")
+    assert with_holder(other, "a", "account") == to("account")
     # As many tries as are allowed, and one more.
-    assert held(PAID, "a", "b", "c", most=3) == to("a")
-    assert held(PAID, "a", "b", "c", most=2) == PAID
+    assert with_holder(PAID, "a", "b", "c", most=3) == to("a")
+    assert with_holder(PAID, "a", "b", "c", most=2) == PAID
     native_ = msgspec.structs.replace(PAID, account=None)
-    assert held(native_, "a") == native_
+    assert with_holder(native_, "a") == native_
 
 
 def test_the_tries_of_an_order_are_shared_by_its_lists():
@@ -135,7 +135,7 @@ LIMIT = rule("spending-limit", {"maxPerDay": "9", "asset": TOKEN}, id="limit", e
 def test_a_named_rule_asks_for_a_message_as_if_it_were_enabled(named, decision):
     set_, said = rules(LISTED, LIMIT), message("a text that no list has")
     assert judge(set_, said, facts()).decision == "sign"
-    assert narrowed(set_, said, facts(), {named} - {""}).decision == decision
+    assert narrow(set_, said, facts(), {named} - {""}).decision == decision
 
 
 def test_a_message_evades_named_rules_where_no_list_lists_it():

@@ -3,10 +3,11 @@
 import msgspec
 import pytest
 
+from custody.chains.units import SOLANA_RENT
+from custody.policies.assets import natives
 from custody.policies.kind import Wants
 from custody.policies.kinds import KINDS, PolicyRule
-from custody.policies.kinds.spending_limit import NATIVES, SOLANA_RENT
-from custody.policies.rules import canonical, check_size, invalid_rule, parse, read, stored, wire
+from custody.policies.rules import canonical, check_size, invalid_rule, load_rule, parse, read, wire
 from custody.policies.types import InvalidPolicy
 from tests.rules.policies.makers import TOKEN, rule, rules, typed_rules
 
@@ -133,14 +134,14 @@ def test_a_rule_that_does_not_decode_is_named_by_its_place():
 
 
 def test_a_set_is_measured_with_its_ids():
-    def sized(letters: int) -> list[PolicyRule]:
+    def set_of_size(letters: int) -> list[PolicyRule]:
         filler = rule("approved-addresses", {"addresses": ["x" * 60_200]}, id="x" * letters)
         others = [rule("rate-limit", {"maxTxPerDay": 1}, id=f"{n:0{letters}}") for n in range(10, 59)]
         return typed_rules(filler, *others)
 
-    check_size(sized(2))
+    check_size(set_of_size(2))
     with pytest.raises(InvalidPolicy, match="at most 64 KiB"):
-        check_size(sized(36))
+        check_size(set_of_size(36))
 
 
 @pytest.mark.parametrize(
@@ -154,7 +155,7 @@ def test_a_set_is_measured_with_its_ids():
 )
 def test_a_stored_rule_that_cannot_be_read_is_refused(kind, config):
     with pytest.raises(InvalidPolicy):
-        stored("a", kind, True, config)
+        load_rule("a", kind, True, config)
 
 
 def test_a_rule_says_which_figures_a_back_test_must_count():
@@ -166,5 +167,5 @@ def test_a_rule_says_which_figures_a_back_test_must_count():
     )
     assert rate.terms.wants() == Wants(rates=True)
     assert asset.terms.wants() == Wants(spend=frozenset({TOKEN}))
-    assert native.terms.wants() == Wants(spend=NATIVES)
-    assert rent.terms.wants() == Wants(spend=NATIVES | {SOLANA_RENT})
+    assert native.terms.wants() == Wants(spend=natives())
+    assert rent.terms.wants() == Wants(spend=natives() | {SOLANA_RENT})

@@ -22,7 +22,7 @@ from tests.outside.solana_messages import (
     WRAPPED_SOL,
     close,
     create_account,
-    encoded,
+    encode,
     instruction,
     message,
     pay,
@@ -40,7 +40,7 @@ SPARE = Keypair.from_seed(b"\x17" * 32).pubkey()
 
 
 def verdict(mode, listed, to, *instructions):
-    subject = subject_of(parse(encoded(message(*instructions))), str(US), 101, "solana:x", str(to))
+    subject = subject_of(parse(encode(message(*instructions))), str(US), 101, "solana:x", str(to))
     terms = rule("approved-addresses", {"mode": mode, "addresses": [str(one) for one in listed]})
     return judge(rules(terms), subject, facts())
 

@@ -8,23 +8,23 @@ from custody.policies.sources import set_by_agent, split_type, stored_type
 from tests.rules.policies.makers import ALICE, BOB, TOKEN_CONTRACT, rule, rules
 
 
-def listed(*addresses, **config):
+def list_rule(*addresses, **config):
     return rule("approved-addresses", {"addresses": list(addresses), **config})
 
 
-BOTH = listed(ALICE, BOB)
+BOTH = list_rule(ALICE, BOB)
 
 
 @pytest.mark.parametrize(
     ("old", "new", "by_agent"),
     [
         ([BOTH], BOTH, False),
-        ([BOTH], listed(ALICE), False),
-        ([BOTH], listed(BOB, mode="blacklist"), True),
-        ([BOTH], listed(ALICE, TOKEN_CONTRACT), True),
-        ([], listed(ALICE), True),
-        ([listed(ALICE, BOB, mode="blacklist")], listed(ALICE, mode="blacklist"), True),
-        ([rule("approved-addresses", {"addresses": [ALICE]}, enabled=False)], listed(ALICE), True),
+        ([BOTH], list_rule(ALICE), False),
+        ([BOTH], list_rule(BOB, mode="blacklist"), True),
+        ([BOTH], list_rule(ALICE, TOKEN_CONTRACT), True),
+        ([], list_rule(ALICE), True),
+        ([list_rule(ALICE, BOB, mode="blacklist")], list_rule(ALICE, mode="blacklist"), True),
+        ([rule("approved-addresses", {"addresses": [ALICE]}, enabled=False)], list_rule(ALICE), True),
         ([rule("spending-limit", {"maxPerDay": "5"})], rule("spending-limit", {"maxPerDay": "5"}), False),
         ([rule("spending-limit", {"maxPerDay": "5"})], rule("spending-limit", {"maxPerDay": "4"}), True),
     ],
@@ -36,10 +36,10 @@ def test_a_rule_is_the_tenants_where_the_tenants_rules_hold_all_of_it(old, new, 
 
 
 def test_rules_set_by_the_agent_stay_the_agents_when_sent_again():
-    set_ = set_by_agent(rules(BOTH), rules(BOTH, listed(TOKEN_CONTRACT)))
+    set_ = set_by_agent(rules(BOTH), rules(BOTH, list_rule(TOKEN_CONTRACT)))
 
     for _ in range(2):
-        set_ = set_by_agent(set_, rules(BOTH, listed(TOKEN_CONTRACT)))
+        set_ = set_by_agent(set_, rules(BOTH, list_rule(TOKEN_CONTRACT)))
         assert [one.by_agent for one in set_] == [False, True]
     assert [split_type(stored_type(one)) for one in set_] == [
         ("approved-addresses", False),

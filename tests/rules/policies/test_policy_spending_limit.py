@@ -5,7 +5,7 @@ import pytest
 from custody.chains.evm.family import EVM_NATIVE
 from custody.chains.types import Effect, Subject
 from custody.chains.units import Unit, Units
-from custody.policies.assets import told
+from custody.policies.assets import say_amount
 from custody.policies.judge import judge
 from custody.policies.types import Alert, InvalidPolicy, Spend
 from tests.rules.policies.makers import TOKEN, approval_call, facts, native, rent, rule, rules, token_call
@@ -179,12 +179,12 @@ UNITS = Units({1: Unit("ETH", 18, "wei"), 137: Unit("POL", 18, "wei")}, {TOKEN: 
 ETH = 10**18
 
 
-def said(set_, order, **changed):
+def reason_of(set_, order, **changed):
     return judge(set_, order, facts(units=UNITS, **changed)).results[0].reason
 
 
 def test_a_coin_is_told_with_its_symbol_and_that_chains_count_together():
-    assert said(limit(maxPerDay=str(ETH)), native(3 * ETH // 10), day=8 * ETH // 10) == (
+    assert reason_of(limit(maxPerDay=str(ETH)), native(3 * ETH // 10), day=8 * ETH // 10) == (
         "0.3 ETH now and 0.8 ETH in the last 24 hours would exceed the limit of 1 ETH per day "
         "(the hour at the edge of the window counts in full; the coins of all EVM chains count together)"
     )
@@ -193,7 +193,7 @@ def test_a_coin_is_told_with_its_symbol_and_that_chains_count_together():
 def test_a_token_is_told_with_its_symbol_and_decimals_where_the_operator_names_it():
     day = limit(maxPerDay="250000000", asset=TOKEN)
 
-    assert said(day, token_call(80_000_000), day=220_500_000, asset=TOKEN) == (
+    assert reason_of(day, token_call(80_000_000), day=220_500_000, asset=TOKEN) == (
         "80 USDC now and 220.5 USDC in the last 24 hours would exceed the limit of 250 USDC per day "
         "(the hour at the edge of the window counts in full)"
     )
@@ -220,11 +220,11 @@ def test_another_token_is_named_once():
     ],
 )
 def test_an_amount_is_exact(amount, text):
-    assert UNITS.coins[1].told(amount) == text
+    assert UNITS.coins[1].tell(amount) == text
 
 
 @pytest.mark.parametrize(
     ("amount", "text"), [(0, "0 BTC"), (99, "99 satoshi"), (100, "0.000001 BTC"), (51_000, "0.00051 BTC")]
 )
 def test_bitcoins_have_one_unit_on_every_network(amount, text):
-    assert told(amount, "bitcoin") == text
+    assert say_amount(amount, "bitcoin") == text

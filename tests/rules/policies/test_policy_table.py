@@ -20,7 +20,7 @@ from tests.rules.policies.makers import (
     facts,
     rule,
     rules,
-    typed,
+    typed_data,
     unknown,
 )
 
@@ -73,7 +73,7 @@ ORDERS = {
     "calls within a call, one unread": call(multicall(SENT, bytes.fromhex(UNKNOWN[2:]))),
     "that calls are within, not which": call(multicall(SENT)[:-1]),
     "a document of unknown kind": unknown(),
-    "that a document moves value, not how": typed(Effect("unread", None, 0, BOB, TOKEN_CONTRACT)),
+    "that a document moves value, not how": typed_data(Effect("unread", None, 0, BOB, TOKEN_CONTRACT)),
 }
 
 

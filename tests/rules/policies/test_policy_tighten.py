@@ -2,15 +2,17 @@
 
 import pytest
 
-from custody.policies.tighten import loosened
+from custody.policies.tighten import widening
 from tests.rules.policies.makers import ALICE, APPROVE, BOB, TOKEN, TOKEN_CONTRACT, TRANSFER, rule, rules
 
 LIMIT = rule("spending-limit", {"maxPerDay": "100"}, id="limit")
 RATE = rule("rate-limit", {"maxTxPerDay": 5}, id="rate")
 OFF = rule("time-window", {"allowedDays": [1]}, id="off", enabled=False)
 
+SOON, LATER = "2026-01-01T00:00:00Z", "2026-02-01T00:00:00Z"
 
-def listed(*addresses, mode="whitelist"):
+
+def list_rule(*addresses, mode="whitelist"):
     return rule("approved-addresses", {"addresses": list(addresses), "mode": mode})
 
 
@@ -38,7 +40,7 @@ def allow(*selectors, chain=None, **constraint):
 
 
 def verdict(old, new):
-    return loosened(rules(*old), rules(*new))
+    return widening(rules(*old), rules(*new))
 
 
 @pytest.mark.parametrize(
@@ -47,9 +49,12 @@ def verdict(old, new):
         (limit(maxPerDay="100"), limit(maxPerDay="99")),
         (limit(maxPerDay="100"), limit(maxPerDay="100", maxPerTx="5")),
         (rule("auto-approve-threshold", {"threshold": "9"}), rule("auto-approve-threshold", {"threshold": "0"})),
-        (listed(ALICE, BOB), listed(ALICE)),
-        (listed(ALICE, mode="blacklist"), listed(ALICE, BOB, mode="blacklist")),
+        (list_rule(ALICE, BOB), list_rule(ALICE)),
+        (list_rule(ALICE, mode="blacklist"), list_rule(ALICE, BOB, mode="blacklist")),
         (window(allowedDays=[1, 2]), window(allowedDays=[1], allowedHours=[{"start": 9, "end": 17}])),
+        (window(notAfter=LATER), window(notAfter=SOON, allowedDays=[1], timezone="Europe/Berlin")),
+        (window(notBefore=SOON), window(notBefore=LATER, notAfter="2027-01-01T00:00:00Z")),
+        (window(allowedDays=[1]), window(allowedDays=[1], notBefore=SOON)),
         (rule("rate-limit", {"maxTxPerDay": 5}), rule("rate-limit", {"maxTxPerDay": 4, "maxTxPerHour": 2})),
         (chains(1, 10), chains("eip155:1")),
         (allow(TRANSFER, maxAmount="9"), allow(TRANSFER, maxAmount="8", recipientAllowlist=[ALICE])),
@@ -86,7 +91,7 @@ def test_a_change_that_is_not_provably_stricter_counts_as_loosening(new):
 
 
 @pytest.mark.parametrize(
-    "added", [RATE, listed(ALICE), window(allowedDays=[1]), chains(1), allow(), limit(maxPerTx="1")]
+    "added", [RATE, list_rule(ALICE), window(allowedDays=[1]), chains(1), allow(), limit(maxPerTx="1")]
 )
 def test_a_rule_that_covers_nothing_new_may_be_added(added):
     assert verdict([LIMIT], [added, LIMIT]) is None
@@ -95,11 +100,18 @@ def test_a_rule_that_covers_nothing_new_may_be_added(added):
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        (listed(ALICE), listed(ALICE, BOB)),
-        (listed(ALICE, BOB, mode="blacklist"), listed(ALICE, mode="blacklist")),
-        (listed(ALICE, mode="blacklist"), listed(BOB)),
+        (list_rule(ALICE), list_rule(ALICE, BOB)),
+        (list_rule(ALICE, BOB, mode="blacklist"), list_rule(ALICE, mode="blacklist")),
+        (list_rule(ALICE, mode="blacklist"), list_rule(BOB)),
         (window(allowedDays=[1]), window(allowedDays=[1, 2])),
         (window(allowedDays=[1]), window(allowedDays=[1], timezone="Europe/Berlin")),
+        (window(notAfter=SOON), window(notAfter=LATER)),
+        (window(notAfter=SOON), window(notAfter="2026-01-01T00:00:00.000001Z")),
+        (window(notAfter=SOON, allowedDays=[1]), window(allowedDays=[1])),
+        (window(notBefore=LATER), window(notBefore=SOON)),
+        (window(notBefore=LATER, allowedDays=[1]), window(allowedDays=[1])),
+        (window(notBefore=LATER), window(notAfter=LATER)),
+        (window(allowedHours=[{"start": 0, "end": 23}]), window(notAfter=SOON, timezone="Europe/Berlin")),
         (chains("eip155:1"), chains(1)),
         (allow(TRANSFER), allow(TRANSFER, maxAmount="9")),
         (allow(TRANSFER, recipientBlocklist=[]), allow(TRANSFER)),
@@ -145,13 +157,13 @@ def test_a_disabled_rule_stays_under_its_id_and_as_strict(config, id, kept):
 def test_a_second_list_is_compared_though_the_first_permits_nothing_new():
     first, second = (rules(allow(selector))[0] for selector in (TRANSFER, APPROVE))
 
-    assert loosened((first,), (first, first), empty_policy="allow") is None
-    assert "contract-allowlist entry" in (loosened((first,), (first, second), empty_policy="allow") or "")
+    assert widening((first,), (first, first), empty_policy="allow") is None
+    assert "contract-allowlist entry" in (widening((first,), (first, second), empty_policy="allow") or "")
 
 
 def test_a_first_hard_rule_loosens_only_where_one_is_demanded():
-    assert loosened((), rules(RATE), empty_policy="deny")
-    assert loosened((), rules(RATE), empty_policy="allow") is None
+    assert widening((), rules(RATE), empty_policy="deny")
+    assert widening((), rules(RATE), empty_policy="allow") is None
 
 
 def test_the_sentence_names_what_loosened():

@@ -54,10 +54,70 @@ def test_hours_and_days_are_those_of_the_time_zone():
     assert at(monday_morning, 2025, 6, 2, 0, 30) == "refuse"
 
 
-def test_a_naive_clock_fails_closed():
-    verdict = judge(window(allowedDays=[1]), native(1), facts(now=NOON.replace(tzinfo=None)))
+@pytest.mark.parametrize("config", [{"allowedDays": [1]}, {"notAfter": "2027-01-01T00:00:00Z"}])
+def test_a_naive_clock_fails_closed(config):
+    verdict = judge(window(**config), native(1), facts(now=NOON.replace(tzinfo=None)))
 
     assert verdict.decision == "refuse"
+
+
+def test_a_window_opens_at_its_first_moment_and_is_over_at_its_last():
+    month = window(notBefore="2025-06-02T09:30:00+02:00", notAfter="2025-07-01T00:00:00Z")
+
+    assert at(month, 2025, 6, 2, 7, 29, 59, 999_999) == "refuse"
+    assert at(month, 2025, 6, 2, 7, 30) == "sign"
+    assert at(month, 2025, 6, 30, 23, 59, 59, 999_999) == "sign"
+    assert at(month, 2025, 7, 1) == "refuse"
+    assert at(month, 2031, 1, 1) == "refuse"
+
+
+@pytest.mark.parametrize(
+    ("config", "now", "reason"),
+    [
+        ({"notAfter": "2025-06-02T12:30:00Z"}, NOON, "since 2025-06-02 12:30 UTC nothing is signed under these rules"),
+        ({"notAfter": "2025-06-02T12:30:15Z"}, NOON,
+         "since 2025-06-02 12:30:15 UTC nothing is signed under these rules"),
+        ({"notBefore": "2025-06-02T15:00:00+02:00"}, NOON,
+         "until 2025-06-02 13:00 UTC nothing is signed under these rules"),
+        ({"notBefore": "2025-06-02T12:00:00Z", "notAfter": "2025-06-02T13:00:00Z"}, NOON,
+         "Monday 12:30 (UTC) is within the window"),
+    ],
+)  # fmt: skip
+def test_a_window_says_from_when_or_until_when_nothing_is_signed(config, now, reason):
+    assert judge(window(**config), native(1), facts(now=now)).results[0].reason == reason
+
+
+def test_the_hours_count_between_the_moments_too():
+    office = window(allowedHours=[{"start": 9, "end": 17}], notBefore="2025-06-02T12:00:00Z")
+
+    assert at(office, 2025, 6, 2, 10, 0) == "refuse"
+    assert at(office, 2025, 6, 2, 12, 0) == "sign"
+    assert at(office, 2025, 6, 2, 17, 0) == "refuse"
+
+
+def test_a_person_approves_nothing_that_comes_too_late():
+    over = window(notAfter="2025-06-02T12:30:15Z")
+
+    assert judge(over, native(1), facts(approving=True)).decision == "refuse"
+    assert judge(over, native(1), facts()).room is None
+
+
+@pytest.mark.parametrize(
+    ("config", "why"),
+    [
+        ({"notAfter": "2026-01-01"}, "`notAfter` must be a date and time with a zone"),
+        ({"notBefore": "2026-01-01T00:00:00"}, "`notBefore` must be a date and time with a zone"),
+        ({"notAfter": "2026-02-30T00:00:00Z"}, "`notAfter` must be a date and time with a zone"),
+        ({"notBefore": "1767225600"}, "`notBefore` must be a date and time with a zone"),
+        ({"notBefore": "2026-01-01T00:00:00Z", "notAfter": "2026-01-01T01:00:00+01:00"}, "earlier than `notAfter`"),
+        ({"notBefore": "2026-01-02T00:00:00Z", "notAfter": "2026-01-01T00:00:00Z"}, "earlier than `notAfter`"),
+        ({"notAfter": None, "notBefore": None}, "the rule restricts nothing"),
+        ({"notAfter": ""}, "the rule restricts nothing"),
+    ],
+)
+def test_moments_that_cannot_be_meant_are_not_accepted(config, why):
+    with pytest.raises(InvalidPolicy, match=why):
+        window(**config)
 
 
 @pytest.mark.parametrize(
@@ -123,15 +183,15 @@ def test_of_two_full_windows_and_of_two_rules_the_one_that_has_room_last_counts(
 def test_the_narrowest_window_says_what_is_left():
     counted = facts(orders_last_hour=1, orders_last_day=2, minutes=before(2, grain=60), hours=before(0, 22, grain=3600))
 
-    def left(**config):
-        return rate(**config)[0].terms.left(counted)
+    def room_left(**config):
+        return rate(**config)[0].terms.room_left(counted)
 
     # The order itself counts too.
-    assert left(maxTxPerHour=2, maxTxPerDay=9) == Left(2, 0, 59 * 60 - 15)
-    assert left(maxTxPerHour=9, maxTxPerDay=4) == Left(4, 1, 3 * 3600 - 1815)
+    assert room_left(maxTxPerHour=2, maxTxPerDay=9) == Left(2, 0, 59 * 60 - 15)
+    assert room_left(maxTxPerHour=9, maxTxPerDay=4) == Left(4, 1, 3 * 3600 - 1815)
     # Of two with as much room the one that has it for longer.
-    assert left(maxTxPerHour=3, maxTxPerDay=4) == Left(4, 1, 3 * 3600 - 1815)
-    assert window(allowedDays=[1])[0].terms.left(counted) is None
+    assert room_left(maxTxPerHour=3, maxTxPerDay=4) == Left(4, 1, 3 * 3600 - 1815)
+    assert window(allowedDays=[1])[0].terms.room_left(counted) is None
 
 
 def test_another_failing_hard_rule_makes_it_no_rate_refusal():

@@ -8,9 +8,9 @@ from solders.pubkey import Pubkey
 from custody.chains.evm.calldata import decode
 from custody.chains.evm.family import EVM_NATIVE
 from custody.chains.types import Effect, Subject
-from custody.policies.coverage import coverage, uncovered
+from custody.policies.coverage import coverage, gaps
 from custody.policies.judge import judge
-from custody.policies.narrow import narrowed
+from custody.policies.narrow import narrow
 from tests.rules.policies.makers import (
     ALICE,
     BOB,
@@ -31,7 +31,7 @@ THIEF, OTHER = "0x" + "de" * 20, "0x" + "0f" * 20
 EXECUTE = "0xb61d27f6"
 
 
-def executed(to: str, target: str, value: int, data: bytes = b"", sent: int | None = None) -> Subject:
+def execute(to: str, target: str, value: int, data: bytes = b"", sent: int | None = None) -> Subject:
     effects, calls = decode(to, value if sent is None else sent, within(target, value, data), 1, BOB)
     return evm(*effects, calls=calls, destination=to)
 
@@ -49,7 +49,7 @@ BLOCKED = rule("approved-addresses", {"addresses": [THIEF], "mode": "blacklist"}
 
 
 def test_coins_sent_to_a_contract_are_its_own_whatever_the_call_says_of_them():
-    order = executed(THIEF, ALICE, 5)
+    order = execute(THIEF, ALICE, 5)
 
     assert decision([APPROVED], order) == "refuse"
     assert decision([BLOCKED], order) == "refuse"
@@ -58,8 +58,8 @@ def test_coins_sent_to_a_contract_are_its_own_whatever_the_call_says_of_them():
 
 
 def test_a_blocked_contract_is_blocked_at_any_depth():
-    assert decision([BLOCKED], executed(OTHER, THIEF, 5, within(ALICE, 5))) == "refuse"
-    assert decision([BLOCKED], executed(OTHER, THIEF, 0, within(ALICE, 0))) == "refuse"
+    assert decision([BLOCKED], execute(OTHER, THIEF, 5, within(ALICE, 5))) == "refuse"
+    assert decision([BLOCKED], execute(OTHER, THIEF, 0, within(ALICE, 0))) == "refuse"
 
 
 @pytest.mark.parametrize(("setting", "wanted"), [("queue", "queue"), ("allow", "queue"), ("refuse", "refuse")])
@@ -67,15 +67,15 @@ def test_a_wrapper_that_no_rule_names_asks_where_a_token_is_limited(setting, wan
     limit = rule("spending-limit", {"maxPerDay": "9", "asset": TOKEN})
     entry = {"address": THIEF, "selectors": [EXECUTE]}
 
-    assert decision([limit], executed(THIEF, ALICE, 0), uncovered=setting) == wanted
-    assert decision([limit], executed(TOKEN_CONTRACT, ALICE, 0), uncovered=setting) == "sign"
+    assert decision([limit], execute(THIEF, ALICE, 0), uncovered=setting) == wanted
+    assert decision([limit], execute(TOKEN_CONTRACT, ALICE, 0), uncovered=setting) == "sign"
     listed = rule("contract-allowlist", {"contracts": [entry]})
-    assert decision([limit, listed], executed(THIEF, ALICE, 0), uncovered=setting) == "sign"
+    assert decision([limit, listed], execute(THIEF, ALICE, 0), uncovered=setting) == "sign"
 
 
 def test_a_wrapper_may_do_more_than_its_calls_and_that_is_told():
-    order = executed(THIEF, ALICE, 0)
-    (wrapping,) = uncovered(coverage(rules(rule("spending-limit", {"maxPerDay": "9", "asset": TOKEN}))), order)
+    order = execute(THIEF, ALICE, 0)
+    (wrapping,) = gaps(coverage(rules(rule("spending-limit", {"maxPerDay": "9", "asset": TOKEN}))), order)
     assert wrapping == Effect("unread", None, 0, to=THIEF, label="around the calls within", call=order.calls[0])
 
 
@@ -87,13 +87,13 @@ def test_a_cap_on_plain_payments_holds_within_a_call():
     listed = rule("contract-allowlist", {"contracts": entries})
 
     assert decision([listed], native(5, to=ALICE)) == "refuse"
-    assert decision([listed], executed(OTHER, ALICE, 5)) == "refuse"
-    assert decision([listed], executed(OTHER, ALICE, 4)) == "sign"
+    assert decision([listed], execute(OTHER, ALICE, 5)) == "refuse"
+    assert decision([listed], execute(OTHER, ALICE, 4)) == "sign"
 
 
 def test_an_account_that_calls_itself_is_unread_besides():
     transfer = bytes.fromhex("a9059cbb") + encode(["address", "uint256"], [ALICE, 5])
-    order = executed(TOKEN_CONTRACT, TOKEN_CONTRACT, 0, transfer)
+    order = execute(TOKEN_CONTRACT, TOKEN_CONTRACT, 0, transfer)
 
     assert [(one.kind, one.label) for one in order.effects] == [("transfer", None), ("unread", "a call of itself")]
     assert decision([rule("spending-limit", {"maxPerDay": "9", "asset": TOKEN})], order) == "queue"
@@ -115,16 +115,16 @@ LIST = rule("approved-addresses", {"addresses": [TOKEN_CONTRACT]}, enabled=False
 def test_a_disabled_rule_that_a_signer_names_asks_for_what_would_evade_it(set_, order):
     parsed = rules(set_)
 
-    assert narrowed(parsed, order, facts(), []).decision == "sign"
-    assert narrowed(parsed, order, facts(), ["named"]).decision == "queue"
-    assert narrowed(parsed, order, facts(approving=True), ["named"]).decision == "sign"
-    assert narrowed(parsed, order, facts(uncovered="refuse"), ["named"]).decision == "refuse"
+    assert narrow(parsed, order, facts(), []).decision == "sign"
+    assert narrow(parsed, order, facts(), ["named"]).decision == "queue"
+    assert narrow(parsed, order, facts(approving=True), ["named"]).decision == "sign"
+    assert narrow(parsed, order, facts(uncovered="refuse"), ["named"]).decision == "refuse"
 
 
 def test_a_disabled_rule_that_is_named_asks_for_nothing_that_it_is_not_about():
     other = evm(Effect("transfer", EVM_NATIVE, 5, BOB, ALICE))
 
-    assert narrowed(rules(LIMIT), other, facts(), ["named"]).decision == "sign"
+    assert narrow(rules(LIMIT), other, facts(), ["named"]).decision == "sign"
 
 
 def test_the_owners_tried_for_an_order_are_shared_by_all_lists():

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from proxy_addon.chunks import MAX_CHUNK_LINE, MAX_CHUNKS_AT_ONCE, MAX_TRAILERS, BadChunk, Chunks
 from proxy_addon.fragmentation import MAX_FRAGMENTS, TooFragmented
+from tests.fixtures.each import each
 
 END = b"0\r\n\r\n"
 
@@ -35,7 +36,7 @@ def test_a_body_is_read_however_it_is_cut(pieces, cuts):
     assert read(*(whole[start:end] for start, end in pairwise(marks))) == (b"".join(pieces), True, b"next")
 
 
-@pytest.mark.parametrize(
+@each(
     "body",
     [
         b"3\r\nabc\r\n" + END,
@@ -51,7 +52,7 @@ def test_chunks_that_the_standard_allows_are_read(body):
     assert read(body) == (b"abc", True, b"")
 
 
-@pytest.mark.parametrize(
+@each(
     "body",
     [
         b"\r\n",
@@ -82,7 +83,7 @@ def test_chunks_that_the_standard_forbids_are_refused(body):
         read(body)
 
 
-@pytest.mark.parametrize("line", [b"1;" + b" " * MAX_CHUNK_LINE, b"0\r\na:" + b" " * MAX_TRAILERS, b"1;" + b"x" * 300])
+@each("line", [b"1;" + b" " * MAX_CHUNK_LINE, b"0\r\na:" + b" " * MAX_TRAILERS, b"1;" + b"x" * 300])
 def test_a_line_without_end_is_not_waited_for(line):
     with pytest.raises(BadChunk):
         read(line)
@@ -93,7 +94,7 @@ def test_trailers_without_end_are_not_read():
         read(b"0\r\n" + b"A: b\r\n" * (MAX_TRAILERS // 6 + 1))
 
 
-@pytest.mark.parametrize("body", [b"1\r\na\r\n" * 5_000, b"0\r\n" + b"A:\r\n" * 1_000])
+@each("body", [b"1\r\na\r\n" * 5_000, b"0\r\n" + b"A:\r\n" * 1_000])
 def test_one_go_reads_only_so_many_lines(body):
     _, used, on = Chunks().take(body)
 

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy_addon.decode import BadCoding, Decoder, codings_in, plain_head
+from tests.fixtures.each import each
 
 
 def _raw_deflate(data: bytes) -> bytes:
@@ -62,9 +63,9 @@ def within_a_go(made: bytes) -> bytes:
     return made
 
 
-@pytest.mark.parametrize("piece", [1, 4096, 16384])
-@pytest.mark.parametrize("body", BODIES)
-@pytest.mark.parametrize("name", ENCODERS)
+@each("piece", [1, 4096, 16384])
+@each("body", BODIES)
+@each("name", ENCODERS)
 def test_the_bytes_are_the_same_however_they_come(name: str, body: str, piece: int) -> None:
     codings, encode = ENCODERS[name]
     encoded = encode(BODIES[body])
@@ -73,7 +74,7 @@ def test_the_bytes_are_the_same_however_they_come(name: str, body: str, piece: i
     assert decode(codings, encoded, piece) == BODIES[body].join([b"plain" * (" none" in name), b""])
 
 
-@pytest.mark.parametrize("name", [name for name in ENCODERS if "none" not in name and "padding" not in name])
+@each("name", [name for name in ENCODERS if "none" not in name and "padding" not in name])
 def test_a_body_that_ends_within_its_coding_is_none(name: str) -> None:
     codings, encode = ENCODERS[name]
     encoded = encode(BODIES["text"][:900])
@@ -81,7 +82,7 @@ def test_a_body_that_ends_within_its_coding_is_none(name: str) -> None:
         decode(codings, encoded[:-1], 100)
 
 
-@pytest.mark.parametrize("codings", ["gzip", "deflate", "br", "zstd", "gzip, br"])
+@each("codings", ["gzip", "deflate", "br", "zstd", "gzip, br"])
 def test_a_body_that_never_began_is_empty(codings: str) -> None:
     assert decode(codings, b"", 1) == b""
 
@@ -103,7 +104,7 @@ BOMBS = {
 }
 
 
-@pytest.mark.parametrize("codings", BOMBS)
+@each("codings", BOMBS)
 def test_a_bomb_goes_off_early(codings: str) -> None:
     decoder, data, made = Decoder(codings_in([codings]) or []), BOMBS[codings], []
 
@@ -129,7 +130,7 @@ def test_members_by_the_thousand_take_many_goes() -> None:
         assert goes * 80 >= 16_384 // len(member)
 
 
-@pytest.mark.parametrize(
+@each(
     ("names", "codings"),
     [
         ([], []),
@@ -163,7 +164,7 @@ def test_headers_that_are_true_of_coded_bytes_alone_are_gone() -> None:
     assert plain_head([(b"etag", b'W/"a"')]) == [(b"etag", b'W/"a"')]
 
 
-@pytest.mark.parametrize("bits", [10, 15, 16, 17, 18, 22, 24])
+@each("bits", [10, 15, 16, 17, 18, 22, 24])
 def test_a_brotli_stream_counts_the_window_that_it_names(bits):
     decoder = Decoder(["br"])
     decoder.feed(brotli.compress(os.urandom(2**18) * 4, lgwin=bits))

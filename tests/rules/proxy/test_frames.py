@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from proxy_addon.frames import BadFrame, MaskedFrames
 from proxy_addon.mask import Needles, mask_text
+from tests.fixtures.each import each
 
 SECRET = b"sk-12345"
 CONTINUATION, TEXT, BINARY, CLOSE, PING, PONG = 0, 1, 2, 8, 9, 10
@@ -47,23 +48,23 @@ def read(frames, data):
     return said
 
 
-def fed(data, *forms):
+def feed(data, *forms):
     return read(MaskedFrames(Needles.of(*(forms or (SECRET,)))), data)
 
 
-@pytest.mark.parametrize("size", [0, 1, 125, 126, 65_535, 65_536])
+@each("size", [0, 1, 125, 126, 65_535, 65_536])
 def test_a_frame_of_any_length_passes_as_it_came(size):
-    assert fed(frame(b"x" * size)) == frame(b"x" * size)
+    assert feed(frame(b"x" * size)) == frame(b"x" * size)
 
 
-@pytest.mark.parametrize("opcode", [TEXT, BINARY])
+@each("opcode", [TEXT, BINARY])
 def test_a_secret_in_a_message_is_masked(opcode):
-    assert fed(frame(b'{"key":"sk-12345"}', opcode)) == frame(b'{"key":"********"}', opcode)
+    assert feed(frame(b'{"key":"sk-12345"}', opcode)) == frame(b'{"key":"********"}', opcode)
 
 
 def test_a_message_is_given_out_when_it_ends_even_if_it_ends_like_a_secret():
-    assert fed(frame(b"sk-1234")) == frame(b"sk-1234")
-    assert fed(frame(b"sk-12") + frame(b"345")) == frame(b"sk-12") + frame(b"345")
+    assert feed(frame(b"sk-1234")) == frame(b"sk-1234")
+    assert feed(frame(b"sk-12") + frame(b"345")) == frame(b"sk-12") + frame(b"345")
 
 
 def test_a_header_and_every_decided_byte_leave_at_once():
@@ -77,11 +78,11 @@ def test_a_header_and_every_decided_byte_leave_at_once():
 
 
 def test_a_secret_across_fragments_is_masked_in_each():
-    assert fed(message([b"a sk-1", b"23", b"45 b"])) == message([b"a ****", b"**", b"** b"])
+    assert feed(message([b"a sk-1", b"23", b"45 b"])) == message([b"a ****", b"**", b"** b"])
 
 
 def test_text_that_only_began_like_a_secret_stays_in_its_own_fragment():
-    assert fed(message([b"a sk-1", b"", b"x"])) == message([b"a sk-1", b"", b"x"])
+    assert feed(message([b"a sk-1", b"", b"x"])) == message([b"a sk-1", b"", b"x"])
 
 
 def test_the_header_behind_held_bytes_waits_for_them():
@@ -97,7 +98,7 @@ def test_the_header_behind_held_bytes_waits_for_them():
 def test_control_frames_between_fragments_pass_untouched_and_in_order():
     control = [(0, PING, b"sk-12345"), (0, PONG, b""), (1, PING, b"x")]
 
-    assert fed(message([b"sk-1", b"23", b"45"], control)) == message([b"****", b"**", b"**"], control)
+    assert feed(message([b"sk-1", b"23", b"45"], control)) == message([b"****", b"**", b"**"], control)
 
 
 def test_a_control_frame_does_not_wait_when_nothing_is_held():
@@ -117,18 +118,18 @@ def test_a_control_frame_waits_behind_the_end_of_a_fragment_whether_it_is_like_a
 
 
 def test_the_reason_of_a_close_is_masked():
-    assert fed(frame(b"\x03\xf0bad key sk-12345", CLOSE)) == frame(b"\x03\xf0bad key ********", CLOSE)
-    assert fed(frame(b"\x03\xf0sk-1234", CLOSE)) == frame(b"\x03\xf0sk-1234", CLOSE)
-    assert fed(frame(b"", CLOSE)) == frame(b"", CLOSE)
+    assert feed(frame(b"\x03\xf0bad key sk-12345", CLOSE)) == frame(b"\x03\xf0bad key ********", CLOSE)
+    assert feed(frame(b"\x03\xf0sk-1234", CLOSE)) == frame(b"\x03\xf0sk-1234", CLOSE)
+    assert feed(frame(b"", CLOSE)) == frame(b"", CLOSE)
 
 
 def test_messages_do_not_run_together():
     data = frame(b"sk-1") + frame(b"", PING) + message([b"2345", b"sk-12345"]) + frame(b"12345")
 
-    assert fed(data) == frame(b"sk-1") + frame(b"", PING) + message([b"2345", b"********"]) + frame(b"12345")
+    assert feed(data) == frame(b"sk-1") + frame(b"", PING) + message([b"2345", b"********"]) + frame(b"12345")
 
 
-@pytest.mark.parametrize(
+@each(
     "data",
     [
         b"\x81\x85abcdhello",
@@ -152,7 +153,7 @@ def test_messages_do_not_run_together():
 )
 def test_frames_that_no_server_may_send_are_refused(data):
     with pytest.raises(BadFrame):
-        fed(data)
+        feed(data)
 
 
 def test_endless_control_frames_behind_held_bytes_are_refused():
@@ -166,7 +167,7 @@ def test_endless_control_frames_behind_held_bytes_are_refused():
 def test_held_bytes_are_counted_only_once():
     data = message([b"sk-1", b"x"], [(0, PING, b"x" * 125)])
 
-    assert fed(data * 1_000) == data * 1_000
+    assert feed(data * 1_000) == data * 1_000
 
 
 payloads = st.binary(max_size=6).map(lambda raw: bytes(b"ab "[byte % 3] for byte in raw))

@@ -22,6 +22,7 @@ from proxy_addon.inject import (
     without_token,
 )
 from proxy_addon.into_body import BodyUnfit, into_body
+from tests.fixtures.each import each
 
 JSON = "application/json"
 FORM = "application/x-www-form-urlencoded"
@@ -47,7 +48,7 @@ def body(content, *, of=JSON, encoding=None, key="api_key", text=SECRET):
     return into_body(of, encoding, content, Placed(said, text))
 
 
-@pytest.mark.parametrize(
+@each(
     ("inject_format", "value", "text"),
     [
         ("{value}", "sk-1", "sk-1"),
@@ -61,7 +62,7 @@ def test_the_value_takes_its_place_in_the_format_and_is_not_read(inject_format, 
     assert format_value(route(inject_format), value) == text
 
 
-@pytest.mark.parametrize(
+@each(
     ("query", "expected"),
     [
         (None, b"key=s"),
@@ -81,7 +82,7 @@ def test_the_query_keeps_every_other_pair_byte_for_byte(query, expected):
     assert into_query(query, "key", "s") == expected
 
 
-@pytest.mark.parametrize("query", [b"a+b=1", b"a%20b=1", b"%61+%62=1"])
+@each("query", [b"a+b=1", b"a%20b=1", b"%61+%62=1"])
 def test_a_plus_in_a_name_is_a_space(query):
     assert into_query(query, "a b", "s") == b"a%20b=s"
 
@@ -108,7 +109,7 @@ def test_a_form_of_a_million_ampersands_is_unfit():
         body(b"&" * 2**20, of=FORM)
 
 
-@pytest.mark.parametrize(
+@each(
     ("query", "expected"),
     [
         (None, None),
@@ -123,12 +124,12 @@ def test_a_query_loses_the_pairs_that_hold_the_token(query, expected):
     assert without_token(query, "tok.en") == expected
 
 
-@pytest.mark.parametrize("path", ["/tok.en", "/v1/xtok.enx/a", "/v1/%74ok.en", "/%74%6f%6B%2e%65%6e"])
+@each("path", ["/tok.en", "/v1/xtok.enx/a", "/v1/%74ok.en", "/%74%6f%6B%2e%65%6e"])
 def test_a_path_with_the_token_is_told(path):
     assert holds_token(path, "tok.en")
 
 
-@pytest.mark.parametrize("path", ["/", "/tok/.en", "/TOK.EN", "/%2574ok.en", "/%zz%ff%7", "/v1?x"])
+@each("path", ["/", "/tok/.en", "/TOK.EN", "/%2574ok.en", "/%zz%ff%7", "/v1?x"])
 def test_a_path_without_the_token_is_let_be(path):
     assert not holds_token(path, "tok.en")
 
@@ -192,7 +193,7 @@ def test_a_form_parsed_by_others_has_exactly_the_injected_field_more(pairs, text
     assert parsed == [pair for pair in pairs if pair[0] != "api_key"] + [("api_key", text)]
 
 
-@pytest.mark.parametrize(
+@each(
     "of",
     [
         JSON,
@@ -208,12 +209,12 @@ def test_json_is_taken_under_each_of_its_names(of):
     assert body(b"{}", of=of, text="s") == b'{"api_key":"s"}'
 
 
-@pytest.mark.parametrize("of", [FORM, "APPLICATION/X-WWW-FORM-URLENCODED; charset=UTF-8"])
+@each("of", [FORM, "APPLICATION/X-WWW-FORM-URLENCODED; charset=UTF-8"])
 def test_a_form_is_taken_under_each_of_its_names(of):
     assert body(b"", of=of, text="s") == b"api_key=s"
 
 
-@pytest.mark.parametrize(
+@each(
     ("of", "encoding", "content"),
     [
         (None, None, b"{}"),
@@ -244,7 +245,7 @@ def test_a_body_without_a_place_for_a_field_is_unfit(of, encoding, content):
     assert unfit.value.status == 415
 
 
-@pytest.mark.parametrize(
+@each(
     "content",
     [
         b"",
@@ -287,7 +288,7 @@ def outgoing(*more, token="tok.en", websocket=False):
     return outgoing_headers([*more, *KEPT], token=token, websocket=websocket)
 
 
-@pytest.mark.parametrize(
+@each(
     "name",
     [
         b"Range",
@@ -326,9 +327,9 @@ def test_headers_that_mislead_the_upstream_or_split_an_answer_are_dropped(name):
     assert outgoing((name, b"1")) == KEPT
 
 
-@pytest.mark.parametrize("encode", [base64.b64encode, base64.urlsafe_b64encode])
-@pytest.mark.parametrize("text", [b"agent:%s", b"%s:", b"%s", b":%s\xff", b"api key:>>%s<<"])
-@pytest.mark.parametrize("shown", [b"Basic %s", b"%s", b"key=%s; x"])
+@each("encode", [base64.b64encode, base64.urlsafe_b64encode])
+@each("text", [b"agent:%s", b"%s:", b"%s", b":%s\xff", b"api key:>>%s<<"])
+@each("shown", [b"Basic %s", b"%s", b"key=%s; x"])
 def test_a_header_with_the_token_in_base64_goes_no_further(encode, text, shown):
     token = "ey~~>.J?~o.k~en"
 
@@ -342,7 +343,7 @@ def test_a_header_with_something_else_in_base64_is_kept():
     assert outgoing(header, token="t") == [header for header in [header, *KEPT] if b"t" not in header[1]]
 
 
-@pytest.mark.parametrize(
+@each(
     "header",
     [
         (b"Authorization", b"Bearer other"),

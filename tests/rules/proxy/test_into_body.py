@@ -22,6 +22,7 @@ from proxy_addon.into_body import (
     BodyUnfit,
     into_body,
 )
+from tests.fixtures.each import each
 
 JSON, PARTS = "application/json", "multipart/form-data; boundary=line"
 SECRET = 'sk-"é&=+ %\\{value}'
@@ -35,7 +36,7 @@ def put(content, *, way="json", key="/auth/token", of=JSON, text=SECRET):
     return into_body(of, None, content, Placed(route_to(way, key), text))
 
 
-@pytest.mark.parametrize(
+@each(
     ("key", "content", "expected"),
     [
         ("/token", b"{}", {"token": SECRET}),
@@ -61,7 +62,7 @@ def test_json_beside_the_place_stays_as_it_was_written():
     assert b'"\\u0041"' in found
 
 
-@pytest.mark.parametrize(
+@each(
     "content", [b'{"auth": []}', b'{"auth": "text"}', b'{"auth": null}', b"[]", b"[1]", b"1", b'"a"', b'[{"auth": 1}]']
 )
 def test_a_place_that_is_not_there_goes_nowhere(content):
@@ -69,13 +70,13 @@ def test_a_place_that_is_not_there_goes_nowhere(content):
         put(content)
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b'{"auth": {"a"}}', b'{"auth": {}, }', b"\xff{}", b'{"a":' * 100_000])
+@each("content", [b"", b"{", b'{"auth": {"a"}}', b'{"auth": {}, }', b"\xff{}", b'{"a":' * 100_000])
 def test_a_body_that_is_no_json_is_told_so(content):
     with pytest.raises(BadJson):
         put(content)
 
 
-@pytest.mark.parametrize(
+@each(
     ("key", "words"),
     [
         ("token", "starts with a slash"),
@@ -157,7 +158,7 @@ UNREAD = {
 }
 
 
-@pytest.mark.parametrize("name", UNREAD)
+@each("name", UNREAD)
 def test_a_form_of_parts_that_two_may_read_differently_goes_nowhere(name):
     of, content = UNREAD[name]
 
@@ -170,12 +171,12 @@ def test_a_value_that_would_end_its_part_goes_nowhere():
         put(form(part(b"a", b"1")), way="body", key="key", of=PARTS, text="a\r\n--line")
 
 
-@pytest.mark.parametrize("of", [None, "", "text/plain", "TEXT/plain; charset=UTF-8"])
+@each("of", [None, "", "text/plain", "TEXT/plain; charset=UTF-8"])
 def test_a_placeholder_in_a_text_is_replaced_wherever_it_stands(of):
     assert put(b"login __TOKEN__ __TOKEN__", way="text", key="__TOKEN__", of=of) == f"login {SECRET} {SECRET}".encode()
 
 
-@pytest.mark.parametrize(
+@each(
     ("of", "content"),
     [
         ("text/plain", b"login"),
@@ -190,7 +191,7 @@ def test_a_text_without_a_place_for_the_value_goes_nowhere(of, content):
         put(content, way="text", key="__TOKEN__", of=of)
 
 
-@pytest.mark.parametrize(
+@each(
     "body",
     [
         b"[" + b"1," * MAX_JSON_PARTS + b"1]",
@@ -203,8 +204,6 @@ def test_json_of_more_parts_than_a_turn_allows_is_refused(body):
         put(body, way="body", key="key")
 
 
-@pytest.mark.parametrize(
-    "body", [b'{"a":"' + b"b, c: " * 10 + b'"}', b'{"a":"' + b"b, " * (MAX_JSON_PARTS + 2) + b'"}']
-)
+@each("body", [b'{"a":"' + b"b, c: " * 10 + b'"}', b'{"a":"' + b"b, " * (MAX_JSON_PARTS + 2) + b'"}'])
 def test_a_long_text_in_json_is_no_part(body):
     assert b'"key"' in put(body, way="body", key="key")

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from functools import cache, partial
 from itertools import product
 from re import _constants as sre
 from re import _parser
@@ -37,6 +37,7 @@ from proxy_addon.chunks import Chunks
 from proxy_addon.frames import MaskedFrames
 from proxy_addon.mask import Masker, Needles, mask_header, needles, unreadable
 from proxy_addon.mitm import http1 as ours
+from tests.fixtures.each import each
 from tests.outside.processes import PROJECT
 
 KIB = 1024
@@ -125,7 +126,7 @@ print(*sorted(name for name in sys.modules if name.split(".")[0] in ("proxy_addo
 """
 
 
-def loaded() -> list[str]:
+def modules_loaded() -> list[str]:
     """Our modules that the proxy loads, and those of the rules about routes; asked of a process that has no others."""
     found = subprocess.run([sys.executable, "-c", _LOADS], capture_output=True, text=True, check=True).stdout.split()
     for name in found:
@@ -141,10 +142,11 @@ def inside(value: object, depth: int = 0) -> Iterator["re.Pattern[Any]"]:
             yield from inside(one, depth + 1)
 
 
-def found() -> dict[str, tuple["re.Pattern[Any]", frozenset[str]]]:
+@cache
+def find_patterns() -> dict[str, tuple["re.Pattern[Any]", frozenset[str]]]:
     """Every expression by its place and text, with the methods that it is used with."""
     patterns: dict[str, tuple[re.Pattern[Any], frozenset[str]]] = {}
-    for name in (*loaded(), *LIBRARIES):
+    for name in (*modules_loaded(), *LIBRARIES):
         module = importlib.import_module(name)
         used, inline = uses(module)
         for variable, value in list(vars(module).items()):
@@ -172,9 +174,6 @@ def uses(module: Any) -> tuple[dict[str, set[str]], list[tuple["re.Pattern[Any]"
     return used, inline
 
 
-PATTERNS = found()
-
-
 def example(tree: Any) -> str:
     """A short text that a part of an expression takes, more or less."""
     said = ""
@@ -198,14 +197,14 @@ def members(tree: Any) -> Iterator[str]:
         if kind is sre.BRANCH:
             yield from (example(branch) for branch in given[1])
         elif kind in (sre.IN, sre.NOT_LITERAL, sre.ANY):
-            one = re.compile(_compiled([(kind, given)]), re.DOTALL)
+            one = re.compile(_compile([(kind, given)]), re.DOTALL)
             yield from [letter for letter in (*FILLERS, "z", "!", "x") if one.fullmatch(letter)][:6] or ["a"]
         elif kind is sre.SUBPATTERN:
             yield from members(given[-1])
     yield example(tree)
 
 
-def _compiled(tree: list[Any]) -> str:
+def _compile(tree: list[Any]) -> str:
     kind, given = tree[0]
     if kind is sre.ANY:
         return "."
@@ -265,14 +264,14 @@ def run_of(pattern: "re.Pattern[Any]", method: str) -> Callable[[str], object]:
     return run
 
 
-@pytest.mark.parametrize("place", PATTERNS)
+@each("place", find_patterns)
 def test_an_expression(place: str) -> None:
-    pattern, methods = PATTERNS[place]
+    pattern, methods = find_patterns()[place]
     for method in methods:
         insist_on_linear_for_worst(run_of(pattern, method), worst_of(pattern), BOUNDED.get(place, LARGE))
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "method"),
     [
         (r"charset\s*=\s*[\"']?\s*(?:utf[-_ ]?16)", "search"),
@@ -375,7 +374,7 @@ WORDS = (
 LAST = ("", "\0\r\n\r\n", " HTTP/1.1\r\n\r\n", "\nx\r\n\r\n")
 
 
-@pytest.mark.parametrize("place", PLACES)
+@each("place", PLACES)
 def test_a_head_or_body(place: str) -> None:
     read, begin = PLACES[place]
 
@@ -386,7 +385,7 @@ FORMS = needles("sk 'quo\"ted&<b>/blank+=" + "k9" * 12)
 TOKENS = TokenKeys({}, "issuer")
 
 
-def _expected(text: str) -> object:
+def _expect_body(text: str) -> object:
     headers = http.Headers([(b"Transfer-Encoding", text.encode("latin-1"))])
     message = http.Response(b"HTTP/1.1", 200, b"", headers, None, None, 0, 0)
     return ours._body_size(http.Request.make("GET", "http://a/"), message)
@@ -412,7 +411,7 @@ def _lines(text: str) -> None:
         buffer.maybe_extract_lines()
 
 
-def _fed(text: str) -> None:
+def _feed(text: str) -> None:
     masker = Masker(FORMS)
     raw = text.encode("latin-1")
     for at in range(0, len(raw), 100):
@@ -455,7 +454,7 @@ PARSERS: dict[str, Callable[[str], object]] = {
     "a signed token": TOKENS.verify,
     "a path": lambda text: parse_target("localhost", f"/{text}"),
     "a host": lambda text: parse_target(text, "/"),
-    "a framing header": _expected,
+    "a framing header": _expect_body,
     "an answer's head": lambda text: ours.clean_head([b"HTTP/1.1 200 OK", *text.encode("latin-1").split(b"\n")]),
     "an answer's length": lambda text: ours.clean_head(
         [b"HTTP/1.1 200 OK", b"Content-Length:" + text.encode("latin-1")]
@@ -465,7 +464,7 @@ PARSERS: dict[str, Callable[[str], object]] = {
     "frames": _frames,
     "lines": _lines,
     "a header to mask": lambda text: mask_header(b"Date", text.encode("latin-1"), FORMS),
-    "a body to mask": _fed,
+    "a body to mask": _feed,
 }
 
 
@@ -479,7 +478,7 @@ def _refusing(parse: Callable[[str], object]) -> Callable[[str], object]:
     return run
 
 
-@pytest.mark.parametrize("name", PARSERS)
+@each("name", PARSERS)
 def test_a_parser(name: str) -> None:
     worst = product(
         ("", "{", "eyJ", "a=", "\x81\x7e"), (*WORDS, '{"a":', "a&", "%41", "\\u0061", "k9", "\x81\x01a"), ("", "\0")

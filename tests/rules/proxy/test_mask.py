@@ -13,12 +13,12 @@ from xml.sax import saxutils
 import jinja2
 import markupsafe
 import msgspec
-import pytest
 import ujson
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from proxy_addon.mask import MAX_SPECIAL, STAR, Masker, Needles, mask_header, mask_text, needles, unreadable
+from tests.fixtures.each import each
 
 KEY = "sk-proj-4f9/Qz+88"
 ODD = "pä'ss/wörd<&>\"\\\n\x01+😀~ end"
@@ -44,7 +44,7 @@ def in_chunks(text, cuts):
     return [text[start:end] for start, end in pairwise(marks)]
 
 
-def fed(forms, chunks):
+def feed(forms, chunks):
     masker = Masker(forms)
     return b"".join([*map(masker.feed, chunks), masker.end()])
 
@@ -54,7 +54,7 @@ def shows(value, text):
     return mask_text(b"x" + text + b"y", needles(value)) != b"x" + b"*" * len(text) + b"y"
 
 
-@pytest.mark.parametrize("value", [KEY, ODD])
+@each("value", [KEY, ODD])
 def test_the_forms_that_encoders_write_are_masked_whole(value):
     raw = value.encode()
     written = {
@@ -88,8 +88,8 @@ def test_lower_case_escapes_are_masked():
     assert not shows("it's+1", b"it\\u0027s\\u002b1")
 
 
-@pytest.mark.parametrize("before", [b"", b"a", b"ab", b"abc", b"Bearer ", b"user:"])
-@pytest.mark.parametrize("encode", [base64.b64encode, base64.urlsafe_b64encode])
+@each("before", [b"", b"a", b"ab", b"abc", b"Bearer ", b"user:"])
+@each("encode", [base64.b64encode, base64.urlsafe_b64encode])
 def test_of_a_base64_text_no_character_that_the_value_decides_is_left(encode, before):
     value = "sk-ÿÿ~~>>??longer"
     text = encode(before + value.encode() + b"!after")
@@ -178,15 +178,15 @@ KEYS = (
 )
 
 
-@pytest.mark.parametrize("key", [b"sk-12345", b"a/b+c=:d", b"a\\b|c~d%20", b"!#$&*-.?@^_"])
-@pytest.mark.parametrize("last", [*b" \"'`()[]{}<>,;\n\t\x7f\x80\xff"])
+@each("key", [b"sk-12345", b"a/b+c=:d", b"a\\b|c~d%20", b"!#$&*-.?@^_"])
+@each("last", [*b" \"'`()[]{}<>,;\n\t\x7f\x80\xff"])
 def test_behind_a_key_of_plain_characters_nothing_waits_that_ends_in_another(key, last):
     text = key[:3] + bytes([last])
 
     assert Masker(Needles.of(key)).feed(text) == text
 
 
-@pytest.mark.parametrize("key", KEYS)
+@each("key", KEYS)
 def test_for_a_key_with_other_characters_whatever_is_no_control_character_waits(key):
     masker = Masker(Needles.of(key, b"abcdefghi"))
 
@@ -226,7 +226,7 @@ def test_a_masked_part_that_may_begin_another_occurrence_waits_masked():
 @given(small, ab, st.lists(st.integers(0, 40), max_size=8))
 def test_the_chunks_make_no_difference(forms, text, cuts):
     wanted = Needles.of(*forms)
-    assert fed(wanted, in_chunks(text, cuts)) == mask_text(text, wanted) == oracle(text, forms)
+    assert feed(wanted, in_chunks(text, cuts)) == mask_text(text, wanted) == oracle(text, forms)
 
 
 KINDS = [
@@ -293,7 +293,7 @@ class Weighed(bytes):
         return part
 
 
-@pytest.mark.parametrize(
+@each(
     ("form", "text"),
     [
         (b"a" * 65_000, b"a" * 400_000),
@@ -333,10 +333,10 @@ def test_a_value_that_repeats_itself_is_masked_like_any_other(drawn, another, cu
     text += another[1]
 
     wanted = Needles.of(*forms)
-    assert fed(wanted, in_chunks(text, cuts)) == mask_text(text, wanted) == oracle(text, forms)
+    assert feed(wanted, in_chunks(text, cuts)) == mask_text(text, wanted) == oracle(text, forms)
 
 
-@pytest.mark.parametrize("unit", ["\"\\/<>&'", "k\u00e9y ", "\x01", '{"a": "sk-1/2+3"}\n', "abc~d"])
+@each("unit", ["\"\\/<>&'", "k\u00e9y ", "\x01", '{"a": "sk-1/2+3"}\n', "abc~d"])
 def test_the_forms_of_a_large_value_take_little_room_and_are_the_common_ones(unit):
     value = (unit * 65_536).encode()[:65_500].decode(errors="ignore").strip()
     raw = value.encode()
@@ -372,7 +372,7 @@ def test_all_forms_of_a_value_of_4_kib_are_looked_for():
     assert sum(map(len, needles(value).literals)) < 2**20
 
 
-@pytest.mark.parametrize(
+@each(
     "written",
     [
         "a&amp;b&lt;c&gt;d&quot;e&#39;f",
@@ -389,7 +389,7 @@ def test_html_entities_are_masked(written):
     assert not shows("a&b<c>d\"e'f", written.encode())
 
 
-@pytest.mark.parametrize("value", ["dXNlcjpwYTpzc3dvcmQ=", "dXNlcjpwYTpzc3dvcmQ", "Basic dXNlcjpwYTpzc3dvcmQ="])
+@each("value", ["dXNlcjpwYTpzc3dvcmQ=", "dXNlcjpwYTpzc3dvcmQ", "Basic dXNlcjpwYTpzc3dvcmQ="])
 def test_the_decoded_text_of_a_base64_secret_is_masked(value):
     assert not shows(value, b"user:pa:ssword")
     assert not shows(value, b"pa:ssword")
@@ -403,7 +403,7 @@ def test_the_user_and_password_of_a_base64url_value_are_masked():
     assert not shows(value, ">>>???\u00ff\u00ff".encode())
 
 
-@pytest.mark.parametrize(
+@each(
     ("inside", "shown"),
     [
         (b"user:short", b"short"),
@@ -416,7 +416,7 @@ def test_values_that_are_too_short_or_no_text_are_not_masked(inside, shown):
     assert shows(base64.b64encode(inside).decode(), shown)
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "value"),
     [
         (b"Content-Length", b"12"),
@@ -427,12 +427,12 @@ def test_values_that_are_too_short_or_no_text_are_not_masked(inside, shown):
         (b"DATE", b"Tue, 12 Mar 2024 12:12:12 GMT"),
     ],
 )
-@pytest.mark.parametrize("form", [b"12", b"Con", b"e"])
+@each("form", [b"12", b"Con", b"e"])
 def test_framing_and_date_headers_are_not_masked(name, value, form):
     assert mask_header(name, value, Needles.of(form)) == (name, value)
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "value", "masked"),
     [
         (b"X-Key-12", b"a12", (b"X-Key-**", b"a**")),
@@ -447,7 +447,7 @@ def test_every_other_header_is_masked_in_name_and_value(name, value, masked):
     assert mask_header(name, value, Needles.of(b"12")) == masked
 
 
-@pytest.mark.parametrize(
+@each(
     "charset",
     [
         "utf-16",
@@ -475,7 +475,7 @@ def test_a_body_in_which_a_letter_is_not_its_byte_is_unreadable(charset):
     assert unreadable(f"text/plain; Charset = {charset}; x=y")
 
 
-@pytest.mark.parametrize(
+@each(
     "content_type",
     [
         None,
@@ -507,7 +507,7 @@ def test_any_form_of_any_value_is_masked_in_any_chunks(value, before, after, dat
     text = before + data.draw(st.sampled_from(forms.literals)) + after
     cuts = data.draw(st.lists(st.integers(0, len(text)), max_size=10))
 
-    masked = fed(forms, in_chunks(text, cuts))
+    masked = feed(forms, in_chunks(text, cuts))
 
     assert masked == mask_text(text, forms)
     assert all(shown in (byte, STAR[0]) for shown, byte in zip(masked, oracle(text, forms.literals), strict=True))
@@ -533,7 +533,7 @@ def table(spelled, **more):
     return lambda text: "".join(more.get(letter) or spelled(letter) for letter in text)
 
 
-def escaped(letters, form):
+def escape(letters, form):
     """The same where each of these characters is written in one form."""
     return table(lambda letter: form.format(ord(letter)) if letter in letters else letter)
 
@@ -574,11 +574,11 @@ ENCODERS = {
     "PHP JSON_HEX": lambda text: "".join(
         f"\\u{ord(one):04X}" if one in "<>&'\"" else minimal_json(one) for one in text
     ),
-    "Django escapejs": escaped("\\'\"<>&=-;`", "\\u{:04X}"),
+    "Django escapejs": escape("\\'\"<>&=-;`", "\\u{:04X}"),
     "Go template.JSEscape": table(
         lambda one: f"\\u{ord(one):04X}" if one in "<>&=" else {"'": "\\'", '"': '\\"', "\\": "\\\\"}.get(one, one)
     ),
-    "OWASP for JavaScript": escaped("'\"<>&/\\-", "\\x{:02x}"),
+    "OWASP for JavaScript": escape("'\"<>&/\\-", "\\x{:02x}"),
     "Java escapeEcmaScript": table(lambda one: "\\" + one if one in "'\"/\\" else one),
     "html.escape": html.escape,
     "markupsafe": lambda text: str(markupsafe.escape(text)),
@@ -599,10 +599,10 @@ ENCODERS = {
     "PHP htmlentities": table(
         lambda one: {**BASIC, "'": "&#039;", '"': "&quot;", "\u00e4": "&auml;", "\u00f6": "&ouml;"}.get(one, one)
     ),
-    "OWASP ESAPI": escaped("'\"<>&+/=~\\%?#!*()[]{}|@:;^$`", "&#x{:x};"),
-    "numeric": escaped("'\"<>&+/=~\\%?#", "&#{};"),
-    "numeric with zeros": escaped("'\"<>&+/=~", "&#{:04d};"),
-    "hexadecimal with zeros": escaped("'\"<>&+/=~", "&#X{:04X};"),
+    "OWASP ESAPI": escape("'\"<>&+/=~\\%?#!*()[]{}|@:;^$`", "&#x{:x};"),
+    "numeric": escape("'\"<>&+/=~\\%?#", "&#{};"),
+    "numeric with zeros": escape("'\"<>&+/=~", "&#{:04d};"),
+    "hexadecimal with zeros": escape("'\"<>&+/=~", "&#X{:04X};"),
     "all HTML names": table(
         lambda one: {**BASIC, "+": "&plus;", "=": "&equals;", "/": "&sol;", "%": "&percnt;", "'": "&apos;"}.get(
             one, one
@@ -622,7 +622,7 @@ TRIED = [
 ]
 
 
-@pytest.mark.parametrize("name", ENCODERS)
+@each("name", ENCODERS)
 def test_encoded_secrets_are_masked_whole_and_in_pieces(name):
     shown = []
     for value in TRIED:
@@ -636,15 +636,15 @@ def test_encoded_secrets_are_masked_whole_and_in_pieces(name):
 
 
 def in_ones(value, text):
-    return fed(needles(value), [text[at : at + 1] for at in range(len(text))])
+    return feed(needles(value), [text[at : at + 1] for at in range(len(text))])
 
 
-@pytest.mark.parametrize("text", [b"ab%2Bcd\\u002Fef&#61;=", b"ab\\\\u002bcd/ef==", b"ab%252Bcd/ef==", b"ab+cd/ef=%3"])
+@each("text", [b"ab%2Bcd\\u002Fef&#61;=", b"ab\\\\u002bcd/ef==", b"ab%252Bcd/ef==", b"ab+cd/ef=%3"])
 def test_only_what_is_escaped_once_and_alike_all_through_is_a_form(text):
     assert mask_text(text, needles("ab+cd/ef==")) == text
 
 
-@pytest.mark.parametrize("value", ["back\\slash+n", "\\n\\t+\\\\end", "100%25+%zz", "&amp;&lt;+&;"])
+@each("value", ["back\\slash+n", "\\n\\t+\\\\end", "100%25+%zz", "&amp;&lt;+&;"])
 def test_a_value_that_looks_escaped_itself_is_masked(value):
     written = [value, quote(value, safe=""), quote_plus(value), json.dumps(value)[1:-1], html.escape(value)]
     written += [json.dumps(value)[1:-1].replace("+", "\\u002b"), html.escape(value).replace("+", "&#43;")]
@@ -672,15 +672,15 @@ def test_whichever_of_its_characters_are_escaped_a_value_is_masked_in_any_chunks
     text = "".join(written).encode()
     forms = needles(value)
 
-    masked = fed(forms, in_chunks(around + b"\n" + text + b"\n" + around, cuts))
+    masked = feed(forms, in_chunks(around + b"\n" + text + b"\n" + around, cuts))
 
     assert masked == mask_text(around + b"\n" + text + b"\n" + around, forms)
     assert masked[len(around) + 1 :][: len(text)] == b"*" * len(text)
 
 
-@pytest.mark.parametrize("value", [KEY, "sk-plain-0123456789abcdefghijklmnop" * 3, "ab+cd/ef=="])
-@pytest.mark.parametrize("size", [60, 64, 76])
-@pytest.mark.parametrize("end", ["\n", "\r\n", "\\n", "\\r\\n"])
+@each("value", [KEY, "sk-plain-0123456789abcdefghijklmnop" * 3, "ab+cd/ef=="])
+@each("size", [60, 64, 76])
+@each("end", ["\n", "\r\n", "\\n", "\\r\\n"])
 def test_base64_in_lines_is_masked_whole_and_in_pieces(value, size, end):
     for before in (b"x" * 7, b"x" * 50, b"user:" * 40, b"y" * 113):
         line = base64.b64encode(before + value.encode() + b"\xff" * 70).decode()
@@ -695,9 +695,7 @@ def test_base64_in_lines_is_masked_whole_and_in_pieces(value, size, end):
         assert in_ones(value, text) == whole
 
 
-@pytest.mark.parametrize(
-    "piece", ["a" * 59 + "\n", "word " * 20 + "\n", "data: {}\n\n", "a" * 200 + ",\n", "a" * 200 + "\n\n"]
-)
+@each("piece", ["a" * 59 + "\n", "word " * 20 + "\n", "data: {}\n\n", "a" * 200 + ",\n", "a" * 200 + "\n\n"])
 def test_a_line_that_is_none_of_base64_leaves_at_once(piece):
     masker = Masker(needles("sk-12345"))
 
@@ -738,7 +736,7 @@ WORST = [
 COMPARISONS = 5
 
 
-@pytest.mark.parametrize("unit", WORST)
+@each("unit", WORST)
 def test_the_time_grows_with_the_text(unit):
     def least(size, forms):
         text = (unit * (size // len(unit) + 1))[:size]

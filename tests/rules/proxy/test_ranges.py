@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from proxy_addon.mask import NOTHING, Masker, mask_text, needles
 from proxy_addon.ranges import BadPart, BeyondEnd, Cut, RangeNotForwarded, Wanted, cut_to, not_offered, read
+from tests.fixtures.each import each
 
 VALUE = 'sk-"a/b+c\\d&e'
 NEEDLES = needles(VALUE)
@@ -18,7 +19,7 @@ def read_range(value, *more, method="GET", name=b"Range", forwarded=True):
     return read(method, [(b"Accept", b"*/*"), (name, value), *more], NEEDLES, forwarded=forwarded)
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "first", "last", "sent"),
     [
         (b"bytes=0-", 0, None, b"bytes=0-"),
@@ -36,7 +37,7 @@ def test_the_upstream_is_asked_for_more_on_both_sides(value, first, last, sent):
         assert wanted.as_sent() == sent
 
 
-@pytest.mark.parametrize(
+@each(
     "value",
     [
         b"bytes=0-1,3-4",
@@ -130,7 +131,7 @@ def test_a_mask_that_sees_the_part_alone_would_show_all_of_the_credential():
     assert both == b"key: " + b"*" * len(VALUE) + b"."
 
 
-@pytest.mark.parametrize(
+@each(
     "said",
     [
         b"bytes 1-200/400",

@@ -25,7 +25,7 @@ def clock() -> Clock:
     return Clock()
 
 
-def ended(agent: str, refusal: Refusal | None = refuse.FROZEN, tenant: str = "acme") -> Exchange:
+def close(agent: str, refusal: Refusal | None = refuse.FROZEN, tenant: str = "acme") -> Exchange:
     exchange = Exchange("gateway", "GET", "id", "127.0.0.1")
     exchange.claims = AgentClaims("custody", agent, tenant, "agent", "incarnation", 1, 0, 2**33, "id")
     exchange.refusal = refusal
@@ -34,33 +34,33 @@ def ended(agent: str, refusal: Refusal | None = refuse.FROZEN, tenant: str = "ac
 
 def test_of_one_agents_refusals_a_few_of_a_minute_are_told_alone(clock: Clock) -> None:
     refusals = Refusals(clock)
-    told = [refusals.told_alone(ended("a")) for _ in range(1000)]
+    told = [refusals.told_alone(close("a")) for _ in range(1000)]
 
     assert told == [True] * MAX_TOLD_OF_AGENT + [False] * (1000 - MAX_TOLD_OF_AGENT)
     assert refusals.many(("acme", "a"))
     assert not refusals.many(("acme", "b"))
-    assert refusals.told_alone(ended("b"))
+    assert refusals.told_alone(close("b"))
     clock.now = WINDOW_SECONDS
     assert not refusals.many(("acme", "a"))
-    assert refusals.told_alone(ended("a"))
+    assert refusals.told_alone(close("a"))
 
 
 def test_of_a_tenants_refusals_too(clock: Clock) -> None:
     refusals = Refusals(clock)
-    told = [refusals.told_alone(ended(f"agent-{number}")) for number in range(2 * MAX_TOLD_OF_TENANT)]
+    told = [refusals.told_alone(close(f"agent-{number}")) for number in range(2 * MAX_TOLD_OF_TENANT)]
 
     assert sum(told) == MAX_TOLD_OF_TENANT
-    assert refusals.told_alone(ended("a", tenant="other"))
+    assert refusals.told_alone(close("a", tenant="other"))
 
 
 def test_a_forwarded_request_is_always_recorded_by_itself(clock: Clock) -> None:
     refusals = Refusals(clock)
     for _ in range(MAX_TOLD_OF_AGENT + 1):
-        refusals.told_alone(ended("a"))
-    failed = ended("a", refuse.UPSTREAM_FAILED)
+        refusals.told_alone(close("a"))
+    failed = close("a", refuse.UPSTREAM_FAILED)
     failed.ticket = Ticket(failed, "localhost", 443, private_allowed=False)
 
-    assert refusals.told_alone(ended("a", None))
+    assert refusals.told_alone(close("a", None))
     assert refusals.told_alone(failed)
 
 
@@ -68,7 +68,7 @@ def test_after_a_minute_the_number_of_each_reason_is_due_once(clock: Clock) -> N
     refusals = Refusals(clock)
     for refusal, count in ((refuse.FROZEN, MAX_TOLD_OF_AGENT + 7), (refuse.NO_ROUTE, 3)):
         for _ in range(count):
-            refusals.told_alone(ended("a", refusal))
+            refusals.told_alone(close("a", refusal))
     clock.now = WINDOW_SECONDS - 1
     assert refusals.due() == []
     clock.now = WINDOW_SECONDS
@@ -103,7 +103,7 @@ def test_refusals_that_are_counted_leave_their_places_at_once() -> None:
     queue = trail()
     for _ in range(10 * MAX_QUEUED_OF_TENANT):
         assert queue.promise(("acme", "a"))
-        queue.keep(ended("a"))
+        queue.keep(close("a"))
 
     # Should a minute end on the way, twice as many.
     assert MAX_TOLD_OF_AGENT <= queue.waiting <= 2 * MAX_TOLD_OF_AGENT

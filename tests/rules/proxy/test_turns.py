@@ -16,9 +16,9 @@ class Busy:
     async def work(self, tenant, agent, *, goes=1, seconds=MAX_TURN_SECONDS):
         """A connection that does so many goes, one after the other."""
         for _ in range(goes):
-            await self.turns.do((tenant, agent), lambda: self._worked(tenant, agent, seconds))
+            await self.turns.do((tenant, agent), lambda: self._note_work(tenant, agent, seconds))
 
-    def _worked(self, tenant, agent, seconds):
+    def _note_work(self, tenant, agent, seconds):
         self.now += seconds
         self.order.append((tenant, agent))
 

@@ -1,45 +1,32 @@
 """Events that an endpoint may subscribe to, and those that it then gets."""
 
+import re
+
 import pytest
 
-from custody.webhooks.names import SUBSCRIBABLE, TEST, UnknownEvent, ordered, subscribed
+from custody.webhooks.names import SUBSCRIBABLE, TEST, UnknownEvent, in_order, is_subscribed
+from tests.fixtures.each import each
+from tests.outside.processes import PROJECT
 
 
-def test_every_event_is_on_the_list() -> None:
-    assert SUBSCRIBABLE == (
-        "tx.pending",
-        "approval.voted",
-        "quorum.broken",
-        "tx.approved",
-        "tx.denied",
-        "tx.signed",
-        "tx.confirmed",
-        "tx.failed",
-        "spend.threshold",
-        "policy.violation",
-        "intent.created",
-        "intent.authorized",
-        "intent.executed",
-        "intent.failed",
-        "intent.rejected",
-        "intent.canceled",
-        "intent.expired",
-        "user.unlinked_account",
-    )
+def test_the_page_for_receivers_lists_the_events_that_there_are() -> None:
+    table = (PROJECT / "docs/webhooks.md").read_text().split("| `event` |")[1].split("\n\n")[0]
+
+    assert tuple(re.findall(r"^\| `([a-z_.]+)` \|", table, re.MULTILINE)) == (*SUBSCRIBABLE, TEST)
 
 
 def test_events_are_kept_once_each_and_in_one_order() -> None:
-    assert ordered(["tx.signed", "tx.pending", "tx.signed"]) == ["tx.pending", "tx.signed"]
-    assert ordered(None) is None
+    assert in_order(["tx.signed", "tx.pending", "tx.signed"]) == ["tx.pending", "tx.signed"]
+    assert in_order(None) is None
 
 
-@pytest.mark.parametrize("event", [TEST, "tx.*", "TX.SIGNED", "", "tx.signed "])
+@each("event", [TEST, "tx.*", "TX.SIGNED", "", "tx.signed "])
 def test_an_unknown_event_is_refused(event: str) -> None:
     with pytest.raises(UnknownEvent):
-        ordered(["tx.signed", event])
+        in_order(["tx.signed", event])
 
 
 def test_a_test_goes_to_nobody_as_an_event() -> None:
-    assert [subscribed(events, TEST) for events in (None, [TEST])] == [False, False]
-    assert subscribed(None, "a.later.one")
-    assert not subscribed(["tx.signed"], "tx.denied")
+    assert [is_subscribed(events, TEST) for events in (None, [TEST])] == [False, False]
+    assert is_subscribed(None, "a.later.one")
+    assert not is_subscribed(["tx.signed"], "tx.denied")

@@ -6,12 +6,13 @@ from hypothesis import strategies as st
 
 from custody.kit.outside_urls import loopback_allowed
 from custody.webhooks.targets import BadWebhookUrl, check
+from tests.fixtures.each import each
 
 PUBLIC = "https://custody.example.com"
 LOOPBACK = "http://localhost:3200"
 
 
-@pytest.mark.parametrize(
+@each(
     "url",
     [
         "https://hooks.example.com",
@@ -25,7 +26,7 @@ def test_a_public_https_address_is_kept_as_it_is(url: str) -> None:
     assert check(url, public_url=LOOPBACK) == url
 
 
-@pytest.mark.parametrize(
+@each(
     "url", ["http://localhost:9/", "http://127.0.0.1/", "http://[::1]:9/", "https://localhost/", "http://a.localhost/"]
 )
 def test_loopback_is_a_target_where_the_service_is_there_too(url: str) -> None:
@@ -34,8 +35,8 @@ def test_loopback_is_a_target_where_the_service_is_there_too(url: str) -> None:
         check(url, public_url=PUBLIC)
 
 
-@pytest.mark.parametrize("public_url", [PUBLIC, LOOPBACK])
-@pytest.mark.parametrize(
+@each("public_url", [PUBLIC, LOOPBACK])
+@each(
     "url",
     [
         "http://hooks.example.com/",
@@ -76,7 +77,7 @@ def test_a_refusal_does_not_repeat_the_address() -> None:
     assert "hunter2" not in str(refused.value)
 
 
-@pytest.mark.parametrize(
+@each(
     ("public_url", "allowed"),
     [
         (LOOPBACK, True),

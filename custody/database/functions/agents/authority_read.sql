@@ -1,5 +1,6 @@
 -- Promises: The living signers and quorums of an agent with their head and the signers' sealed credentials, as the JSON
---   text of `StoredAuthority` (custody/identity/authority.py). Rows stand by id, bytes in base64 without line ends.
+--   text of `StoredAuthority` (custody/identity/authority.py). Rows stand by id, bytes in base64 without line ends,
+--   times in microseconds since 1970.
 -- Runs as: caller
 -- Execute: signer
 
@@ -9,7 +10,9 @@ BEGIN
     (SELECT json_build_array(h.version, h.count, replace(encode(h.mac, 'base64'), E'\n', ''))
        FROM authority_heads h WHERE h.tenant_id = p_tenant AND h.agent_id = p_agent),
     COALESCE((SELECT json_agg(json_build_array(s.id, s.signer_type, s.subject_type, s.subject_id, s.key_type,
-                replace(encode(s.public_key, 'base64'), E'\n', ''), s.permissions, s.policy_ids, s.status)
+                replace(encode(s.public_key, 'base64'), E'\n', ''), s.permissions, s.policy_ids, s.status,
+                (extract(epoch FROM s.not_before) * 1000000)::bigint,
+                (extract(epoch FROM s.expires_at) * 1000000)::bigint)
                 ORDER BY s.id)
        FROM signers s WHERE s.tenant_id = p_tenant AND s.agent_id = p_agent AND s.status <> 'revoked'), '[]'),
     COALESCE((SELECT json_agg(json_build_array(q.id, q.threshold, q.members, q.children, q.permissions, q.status)

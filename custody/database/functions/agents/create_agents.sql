@@ -14,9 +14,10 @@ BEGIN
   PERFORM demand_credential(p_tenant, p_credential);
   WITH made AS (
     INSERT INTO agents AS a (tenant_id, id, name, platform_id, incarnation, created_at,
-                             policy_bytes, day, day_bytes)
+                             policy_bytes, day, day_bytes, policy_set)
     -- 3072: what an agent takes without any rule (AGENT_BYTES in signer/quotas.py).
-    SELECT p_tenant, n.id, n.name, n.platform_id, n.incarnation, v_now, v_bytes, utc_day(), v_bytes + 3072
+    SELECT p_tenant, n.id, n.name, n.platform_id, n.incarnation, v_now, v_bytes, utc_day(), v_bytes + 3072,
+           set_named_in(p_rules)
       FROM unnest(p_agents) AS n
      ORDER BY n.id
     ON CONFLICT (tenant_id, id) DO NOTHING RETURNING a.id)

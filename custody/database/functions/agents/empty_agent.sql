@@ -4,7 +4,7 @@
 -- Execute: signer
 
 CREATE FUNCTION empty_agent(p_tenant text, p_credential credential, p_act act, p_agent text, p_reason text,
-                            p_limit integer) RETURNS boolean
+                            p_limit integer, p_events text) RETURNS boolean
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 BEGIN
@@ -19,7 +19,10 @@ BEGIN
   -- Frozen from the first part on: nothing is signed by a wallet whose orders are going.
   UPDATE agents SET frozen_at = service_now(), frozen_reason = p_reason, ledger_version = ledger_version + 1
    WHERE tenant_id = p_tenant AND id = p_agent AND frozen_at IS NULL;
-  IF FOUND THEN PERFORM finish_act(p_tenant, p_act, 'agent.frozen', 'agent', p_agent); END IF;
+  IF FOUND THEN
+    PERFORM finish_act(p_tenant, p_act, 'agent.frozen', 'agent', p_agent);
+    PERFORM emit(p_agent, p_events);
+  END IF;
   DELETE FROM transactions WHERE tenant_id = p_tenant AND id = ANY (ARRAY(
     SELECT id FROM transactions WHERE tenant_id = p_tenant AND agent_id = p_agent ORDER BY created_at LIMIT p_limit));
   RETURN true;

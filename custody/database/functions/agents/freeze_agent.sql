@@ -14,6 +14,9 @@ BEGIN
   UPDATE agents a SET frozen_at = p_frozen_at, frozen_reason = p_reason
    WHERE a.tenant_id = p_tenant AND a.id = p_agent AND (a.frozen_at IS NULL) <> (p_frozen_at IS NULL);
   changed := FOUND;
+  -- What waits for its time waits for a person from now on, after the freeze too.
+  UPDATE approvals p SET release_look_at = NULL
+   WHERE p.tenant_id = p_tenant AND p.agent_id = p_agent AND p.status = 'pending' AND p.release_look_at IS NOT NULL;
   PERFORM demand_credential(p_tenant, p_credential);
   RETURN QUERY SELECT changed, a.frozen_at, a.frozen_reason FROM agents a WHERE a.tenant_id = p_tenant
     AND a.id = p_agent;

@@ -6,7 +6,8 @@ CREATE FUNCTION approval_read(p_tenant text, p_approval uuid, p_tx uuid, p_agent
 RETURNS TABLE (id uuid, tx_id uuid, agent_id text, status text, digest bytea, expired boolean, kind text,
                order_text text,
                to_address text, value text, chain_id bigint, requested_at timestamptz, mac bytea, incarnation uuid,
-               reference_id text, effects text, expires_at timestamptz, authorization_text text)
+               reference_id text, effects text, expires_at timestamptz, authorization_text text,
+               waits_since timestamptz, release_at timestamptz, releases boolean)
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 BEGIN
@@ -14,7 +15,7 @@ BEGIN
   RETURN QUERY SELECT p.id, p.tx_id, p.agent_id, p.status, p.digest,
          p.expires_at IS NOT NULL AND p.expires_at <= service_now(), t.kind, t.order_text, t.to_address, t.value::text,
          t.chain_id, p.requested_at, p.mac, t.incarnation, t.reference_id, t.effects, p.expires_at,
-         t.authorization_text
+         t.authorization_text, p.waits_since, p.release_at, p.release_look_at IS NOT NULL
     FROM approvals p JOIN transactions t ON t.tenant_id = p.tenant_id AND t.id = p.tx_id
    WHERE p.tenant_id = p_tenant AND (p.id = p_approval OR (p_approval IS NULL AND p.tx_id = p_tx))
      AND (p_agent IS NULL OR p.agent_id = p_agent);

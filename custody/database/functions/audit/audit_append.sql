@@ -10,12 +10,13 @@ DECLARE v_worker text;
 BEGIN
   -- The writer is stamped from the session, and what one process may claim nobody else can write.
   v_worker := CASE
-    WHEN p_action ~ ('^(tx|policy|key|agent|approval|approver_key|secret|credential_route|signer|quorum|wallet|import'
-                     '|intent|audit)\.') THEN 'custody_signer'
+    WHEN p_action ~ ('^(tx|policy|policy_set|key|agent|approval|approver_key|secret|credential_route|payment_route'
+                     '|signer|quorum|wallet|import|intent|audit)\.') THEN 'custody_signer'
     WHEN p_action ~ '^(account|aggregation)\.' THEN 'custody_api'
     WHEN p_action IN ('tenant.frozen', 'tenant.unfrozen', 'tenant.deleted') THEN 'custody_signer'
     WHEN p_action ~ ('^(tenant|user|session|membership|factor|passkey|device|app_client|app_secret|signing_key'
-                     '|platform_key|api_key|webhook|sso|invitation|identity|wallet_policy)\.') THEN 'custody_identity'
+                     '|platform_key|api_key|webhook|channel|sso|invitation|identity|wallet_policy)\.')
+      THEN 'custody_identity'
     END;
   IF session_user <> v_worker THEN
     RAISE EXCEPTION 'role % may not write the audit action %', session_user, p_action;

@@ -1,14 +1,16 @@
 -- Promises: The role of a session's person in a tenant, with the MACs by which a worker believes it. No row: the
 --   session ended, or the membership ended or began again after the token was made, or the app client at whose page it
---   began does not list that page any more.
+--   began does not list that page any more. A factor that was shown for one item counts from `item_counts_from` on, as
+--   the session has none of it.
 -- Runs as: definer
 -- Execute: signer, identity
 
 CREATE FUNCTION session_proof(p_session uuid, p_user uuid, p_tenant text, p_issued_at bigint)
 RETURNS TABLE (role text, member_since timestamptz, membership_mac bytea, methods text[], mfa_counts_from bigint,
-               config_version bigint, judging text, judging_mac bytea)
+               item_counts_from bigint, config_version bigint, judging text, judging_mac bytea)
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_temp AS $$
   SELECT m.role, m.created_at, m.mac, mfa_methods(p_user), mfa_counts_from(s.mfa_at, u.factors_changed_at),
+    mfa_counts_from(u.factors_changed_at, u.factors_changed_at),
     COALESCE(c.version, 0), c.judging, c.mac
     FROM sessions s JOIN users u ON u.id = s.user_id
     JOIN memberships m ON m.tenant_id = p_tenant AND m.user_id = s.user_id

@@ -1,5 +1,5 @@
 -- Promises: Creates a route for a secret of the expected version, or for none. stale: read again; full: the
---   tenant has as many as it may.
+--   tenant has as many routes of both kinds as it may.
 -- Runs as: caller
 -- Execute: signer
 
@@ -15,7 +15,10 @@ BEGIN
            AND deleted_at IS NULL) THEN
     RETURN 'stale';
   END IF;
-  IF (SELECT count(*) FROM credential_routes WHERE tenant_id = p_tenant) >= 10000 THEN RETURN 'full'; END IF;
+  IF (SELECT count(*) FROM credential_routes WHERE tenant_id = p_tenant)
+     + (SELECT count(*) FROM payment_routes WHERE tenant_id = p_tenant) >= 10000 THEN
+    RETURN 'full';
+  END IF;
   INSERT INTO credential_routes (tenant_id, id, secret_id, fields, priority, mac, created_at)
   VALUES (p_tenant, p_id, p_secret, p_fields, p_priority, p_mac, p_now);
   PERFORM end_credential_change(p_tenant, p_act, 'credential_route.created', 'credential_route', p_id);

@@ -16,9 +16,12 @@ BEGIN
         WHERE r.tenant_id = p_tenant AND r.secret_id = p_secret AND is_header_route(r.fields)) THEN
     RETURN 'stale';
   END IF;
-  UPDATE secrets SET version = p_version, rotated_at = p_now
+  UPDATE secrets SET version = p_version, rotated_at = p_now, refresh_lease = NULL, refresh_until = NULL
    WHERE tenant_id = p_tenant AND id = p_secret AND version = p_version - 1 AND deleted_at IS NULL;
   IF NOT FOUND THEN RETURN 'stale'; END IF;
+  -- What a provider gave for the value before is for that value alone.
+  DELETE FROM sealed
+   WHERE tenant_id = p_tenant AND owner_kind = 'secret' AND owner = p_secret::text AND purpose = 'refresh-token';
   INSERT INTO sealed (tenant_id, owner_kind, owner, purpose, key_version, blob)
   VALUES (p_tenant, 'secret', p_secret::text, 'secret', p_key_version, p_blob)
   ON CONFLICT (tenant_id, owner_kind, owner, purpose)

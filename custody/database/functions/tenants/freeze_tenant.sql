@@ -22,6 +22,9 @@ BEGIN
      WHERE t.id = p_tenant AND (t.tenant_frozen_at IS NULL) <> (p_frozen_at IS NULL);
   END IF;
   changed := FOUND;
+  -- What waits for its time waits for a person from now on, after the freeze too.
+  UPDATE approvals p SET release_look_at = NULL
+   WHERE p.tenant_id = p_tenant AND p.status = 'pending' AND p.release_look_at IS NOT NULL;
   RETURN QUERY SELECT changed, t.frozen_at, t.frozen_reason,
       array_remove(ARRAY[CASE WHEN t.tenant_frozen_at IS NOT NULL THEN 'tenant' END,
                          CASE WHEN t.operator_frozen_at IS NOT NULL THEN 'operator' END], NULL)

@@ -5,7 +5,8 @@
 
 CREATE FUNCTION outcome_write(p_tenant text, p_tx uuid, p_outcome text, p_look_seconds integer, p_origin text[],
                               p_evidence text DEFAULT '{}', p_events text DEFAULT '[]',
-                              p_fee_paid text DEFAULT NULL) RETURNS text
+                              p_fee_paid text DEFAULT NULL, p_settled_by text DEFAULT NULL,
+                              p_breaker breaker DEFAULT NULL) RETURNS text
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE t transactions; v_status text;
@@ -19,7 +20,7 @@ BEGIN
     PERFORM audit_append('system', 'node', 'tx.broadcast', 'transaction', p_tx::text, p_evidence, p_origin);
     RETURN 'done';
   END IF;
-  IF p_outcome NOT IN ('confirmed', 'reverted', 'replaced', 'expired') THEN
+  IF p_outcome NOT IN ('confirmed', 'reverted', 'replaced', 'expired', 'lapsed', 'canceled') THEN
     RAISE EXCEPTION 'unknown outcome %', p_outcome;
   END IF;
   SELECT * INTO t FROM transactions WHERE tenant_id = p_tenant AND id = p_tx;
@@ -30,7 +31,10 @@ BEGIN
   -- The state it comes from is named, so that a final state is never left, whatever is said later.
   UPDATE transactions SET status = v_status, resend_at = NULL, look_at = NULL,
          status_detail = CASE p_outcome WHEN 'reverted' THEN 'execution_reverted' WHEN 'replaced' THEN 'replaced'
-                                        WHEN 'expired' THEN 'blockhash_expired' END,
+                                        WHEN 'expired' THEN 'blockhash_expired'
+                                        WHEN 'lapsed' THEN 'authorization_expired'
+                                        WHEN 'canceled' THEN 'authorization_canceled' END,
+         settled_by = p_settled_by,
          broadcast_at = CASE WHEN broadcast AND p_outcome IN ('confirmed', 'reverted')
                              THEN COALESCE(broadcast_at, service_now()) ELSE broadcast_at END,
          fee_paid = CASE WHEN p_outcome IN ('confirmed', 'reverted') THEN p_fee_paid::numeric END,
@@ -44,5 +48,8 @@ BEGIN
   END IF;
   PERFORM audit_append('system', 'node', 'tx.' || v_status, 'transaction', p_tx::text, p_evidence, p_origin);
   PERFORM emit(t.agent_id, p_events);
+  IF p_breaker.most IS NOT NULL THEN
+    PERFORM count_for_breaker(p_tenant, t.agent_id, t.incarnation, p_tx, 'failed', p_breaker, p_origin);
+  END IF;
   RETURN 'done';
 END $$;

@@ -6,13 +6,14 @@
 
 CREATE FUNCTION psbt_read(p_tenant text, p_agent text, p_account text, p_unsigned bytea, p_txids bytea[],
                           p_vouts bigint[])
-RETURNS TABLE (public_key bytea, chain_code bytea, mac bytea, counted numeric, counted_hour timestamptz, conflict uuid)
+RETURNS TABLE (public_key bytea, chain_code bytea, mac bytea, counted numeric, counted_usd numeric,
+               counted_hour timestamptz, conflict uuid)
 LANGUAGE plpgsql STABLE AS $$
 #variable_conflict use_column
 BEGIN
   PERFORM set_config('custody.tenant', p_tenant, true);
   RETURN QUERY
-  SELECT b.public_key, b.chain_code, b.mac, s.amount, s.hour,
+  SELECT b.public_key, b.chain_code, b.mac, s.amount, s.micro_usd, s.hour,
          (SELECT o.tx_id FROM unnest(p_txids, p_vouts) AS c (txid, vout)
             JOIN outpoints o ON o.tenant_id = p_tenant AND o.agent_id = p_agent AND o.txid = c.txid AND o.vout = c.vout
             JOIN transactions t ON t.tenant_id = p_tenant AND t.id = o.tx_id

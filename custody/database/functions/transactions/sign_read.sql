@@ -8,9 +8,10 @@ RETURNS TABLE (now timestamptz, incarnation uuid, token_epoch integer, ledger_ve
                agent_frozen boolean, tenant_frozen boolean, address text, agent_name text,
                head_version bigint, head_count integer, head_mac bytea, rules text,
                key_version integer, blob bytea, config_version bigint, judging text, judging_mac bytea,
-               spend text, minutes bigint[], hours bigint[],
+               spend text, totals text, minutes bigint[], hours bigint[],
                highest_nonce bigint, slot_nonce bigint, slot_state text, slot_tx uuid, slot_charges text,
-               idem_fingerprint bytea, idem_answer bytea, authority_version bigint, authority text, stamp text)
+               idem_fingerprint bytea, idem_answer bytea, authority_version bigint, authority text, stamp text,
+               sets_stamp text, sets text)
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 BEGIN
@@ -41,11 +42,19 @@ BEGIN
   -- Whatever the head says: rules that nobody counted must be seen, or adding some would go unnoticed.
   SELECT json_agg(json_build_array(r.id, r.type, r.enabled, r.config) ORDER BY r.position)::text INTO rules
     FROM policy_rules r WHERE r.tenant_id = p_tenant AND r.agent_id = p_agent;
+  -- A call leaves up to half a minute after its charge. So that no window of calls has more than a window of charges,
+  -- that of usd reaches a minute further back.
   SELECT json_agg(json_build_array(w.asset, w.day::text, w.week::text))::text INTO spend FROM (
-    SELECT p.asset, COALESCE(sum(p.amount) FILTER (WHERE p.hour >= date_trunc('hour', now - interval '24 hours')), 0)
-      AS day, sum(p.amount) AS week
-      FROM spend p WHERE p.tenant_id = p_tenant AND p.agent_id = p_agent AND p.incarnation = sign_read.incarnation
-       AND p.hour >= date_trunc('hour', now - interval '168 hours') GROUP BY p.asset) w;
+    SELECT p.asset, COALESCE(sum(p.amount) FILTER (
+        WHERE p.hour >= date_trunc('hour', b.reach - interval '24 hours')), 0) AS day, sum(p.amount) AS week
+      FROM spend p CROSS JOIN LATERAL (
+        SELECT CASE p.asset WHEN 'usd' THEN now - interval '1 minute' ELSE now END AS reach) b
+     WHERE p.tenant_id = p_tenant AND p.agent_id = p_agent AND p.incarnation = sign_read.incarnation
+       AND p.hour >= date_trunc('hour', now - interval '168 hours 1 minute')
+       AND p.hour >= date_trunc('hour', b.reach - interval '168 hours') GROUP BY p.asset) w;
+  sets_stamp := sets_stamp(p_tenant, p_agent);
+  IF sets_stamp IS NOT NULL THEN sets := sets_read(p_tenant, p_agent, now); END IF;
+  IF rules LIKE '%maxTotal%' THEN totals := totals_read(p_tenant, p_agent, incarnation); END IF;
   -- Each bucket with its orders, not the sums alone: a refusal says when enough of them leave the window.
   SELECT array_agg(ARRAY[extract(epoch FROM q.bucket)::bigint, q.orders]) FILTER (WHERE q.grain = 'minute'),
          array_agg(ARRAY[extract(epoch FROM q.bucket)::bigint, q.orders]) FILTER (WHERE q.grain = 'hour')

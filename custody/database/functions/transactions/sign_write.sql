@@ -1,11 +1,11 @@
--- Promises: The one transaction of what was judged together, mostly one order: guard, and for each order its row,
---   approval, slot, spend, rate, idempotency, audit, events. stale: nothing was written, read again; unclaimed: the
---   approval or the intent is gone. CU003: a signature that authorised the order was used before.
+-- Promises: The one transaction of what was judged together, mostly one order: guard, the charges of calls, and
+--   for each order its row, approval, slot, spend, rate, idempotency, audit, events. stale: nothing was written, read
+--   again; unclaimed: the approval or the intent is gone. CU003: a signature that authorised the order was used before.
 -- Runs as: caller
 -- Execute: signer
 
 CREATE FUNCTION sign_write(p_tenant text, p_agent text, g sign_guard, p_credential credential, p_acts act[],
-                           p_records sign_record[], p_vote vote, p_step intent_step)
+                           p_records sign_record[], p_vote vote, p_step intent_step, p_calls call_charge[])
 RETURNS text
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
@@ -33,7 +33,8 @@ BEGIN
   IF NOT FOUND THEN RETURN 'stale'; END IF;
   -- A statement after the lock, so it sees what was committed while the lock was waited for.
   IF EXISTS (SELECT FROM tenants WHERE id = p_tenant AND frozen_at IS NOT NULL)
-     OR COALESCE((SELECT version FROM tenant_config WHERE tenant_id = p_tenant), 0) <> g.config_version THEN
+     OR COALESCE((SELECT version FROM tenant_config WHERE tenant_id = p_tenant), 0) <> g.config_version
+     OR sets_stamp(p_tenant, p_agent) IS DISTINCT FROM g.sets THEN
     RETURN 'stale';
   END IF;
   -- Null where an agent's own token asks: its epoch is in the guard.
@@ -60,6 +61,10 @@ BEGIN
     IF p_vote.key_id IS NOT NULL AND NOT put_vote(p_tenant, p_vote) THEN RETURN 'stale'; END IF;
   END IF;
 
+  IF cardinality(p_calls) > 0 AND NOT charge_calls(p_tenant, p_agent, g.incarnation, p_calls, v_now) THEN
+    RETURN 'stale';
+  END IF;
+
   IF p_step.id IS NOT NULL AND NOT take_step(p_tenant, p_step) THEN RETURN 'unclaimed'; END IF;
 
   FOR v_place IN 1 .. cardinality(p_records) LOOP
@@ -69,26 +74,33 @@ BEGIN
           to_address, value, data, chain_id,
           caip2, broadcast, reference_id, replaces_tx_id, order_text, digest, effects, moved,
           policy_results, policy_version, nonce, fee, tx_hash, signature, signed_bytes, answer, created_at, signed_at,
-          resend_at, budgets, policy_hash, authorization_text, wallet_action)
+          resend_at, look_at, budgets, policy_hash, authorization_text, wallet_action)
       VALUES (p_tenant, r.tx, p_agent, g.incarnation, r.kind, r.family, r.status,
           r.to_address, r.value::numeric, r.data, r.chain_id,
           r.caip2, r.broadcast, r.reference_id, r.replaces_tx_id, r.order_text, r.digest, r.effects, r.moved,
           r.policy_results, r.policy_version, r.nonce, r.fee, r.tx_hash, r.signature, r.signed_bytes, r.answer, v_now,
           CASE WHEN r.status = 'signed' THEN v_now END,
           CASE WHEN r.status = 'signed' AND r.broadcast THEN v_now + make_interval(secs => r.resend_seconds) END,
+          CASE WHEN r.status = 'signed' THEN v_now + make_interval(secs => r.look_seconds) END,
           r.budgets, r.policy_hash, r.authorization_text, r.wallet_action);
     ELSE
       -- Claimed and signed in one transaction: one approval can never give two signatures.
-      UPDATE approvals SET status = 'approved', resolved_at = r.resolved_at, resolved_by = 'manual',
+      UPDATE approvals SET status = 'approved', resolved_at = r.resolved_at,
+             resolved_by = CASE WHEN g.releases THEN 'system' ELSE 'manual' END,
              resolved_by_user_id = g.claim_user, comment = g.claim_comment
        WHERE tenant_id = p_tenant AND id = g.claim AND tx_id = r.tx AND status = 'pending' AND digest = r.digest
-         AND (expires_at IS NULL OR expires_at > v_now);
+         AND (expires_at IS NULL OR expires_at > v_now)
+         -- Nobody decided it: its time must be over, and no freeze in between.
+         AND (NOT g.releases OR (release_at <= v_now AND release_look_at IS NOT NULL));
       IF NOT FOUND THEN RETURN 'unclaimed'; END IF;
       UPDATE transactions SET status = 'signed', nonce = r.nonce, fee = r.fee, effects = r.effects, moved = r.moved,
           policy_results = r.policy_results, policy_version = r.policy_version, tx_hash = r.tx_hash,
           signature = r.signature, signed_bytes = r.signed_bytes, replaces_tx_id = r.replaces_tx_id, signed_at = v_now,
           budgets = r.budgets, policy_hash = r.policy_hash, votes_text = r.votes_text,
-          resend_at = CASE WHEN r.broadcast THEN v_now + make_interval(secs => r.resend_seconds) END
+          -- From now on the key of the order's own request tells of this signature.
+          answer = r.answer,
+          resend_at = CASE WHEN r.broadcast THEN v_now + make_interval(secs => r.resend_seconds) END,
+          look_at = v_now + make_interval(secs => r.look_seconds)
        WHERE tenant_id = p_tenant AND id = r.tx AND status = 'pending_approval';
       IF NOT FOUND THEN RAISE EXCEPTION 'approval % is pending but its order is not', g.claim; END IF;
     END IF;
@@ -117,23 +129,33 @@ BEGIN
         FROM unnest(r.spend_assets, r.spend_amounts) AS n (asset, amount)
       ON CONFLICT (tenant_id, agent_id, incarnation, asset, hour) DO UPDATE SET amount = s.amount + excluded.amount;
     END IF;
+    IF r.spend_assets IS NOT NULL THEN PERFORM count_totals(p_tenant, p_agent, g.incarnation, r); END IF;
     IF r.unsigned_txid IS NOT NULL THEN
-      INSERT INTO psbt_spends (tenant_id, agent_id, incarnation, unsigned_txid, tx_id, amount, hour)
+      INSERT INTO psbt_spends (tenant_id, agent_id, incarnation, unsigned_txid, tx_id, amount, micro_usd, hour)
       VALUES (p_tenant, p_agent, g.incarnation, r.unsigned_txid, r.tx, r.spend_amounts[1]::numeric,
-              date_trunc('hour', v_now))
+              COALESCE(r.spend_amounts[array_position(r.spend_assets, 'usd')]::numeric, 0), date_trunc('hour', v_now))
       ON CONFLICT (tenant_id, agent_id, incarnation, unsigned_txid)
-        DO UPDATE SET tx_id = excluded.tx_id, amount = excluded.amount, hour = excluded.hour;
+        DO UPDATE SET tx_id = excluded.tx_id, amount = excluded.amount, micro_usd = excluded.micro_usd,
+                      hour = excluded.hour;
       INSERT INTO outpoints (tenant_id, agent_id, txid, vout, tx_id)
       SELECT p_tenant, p_agent, c.txid, c.vout, r.tx FROM unnest(r.spent_txids, r.spent_vouts) AS c (txid, vout);
     END IF;
     v_rated := v_rated + r.counts_rate::integer;
     IF r.approval IS NOT NULL THEN
-      INSERT INTO approvals (tenant_id, id, tx_id, agent_id, digest, mac, requested_at, expires_at)
+      INSERT INTO approvals (tenant_id, id, tx_id, agent_id, digest, mac, requested_at, expires_at,
+          waits_since, release_at, release_look_at)
       VALUES (p_tenant, r.approval, r.tx, p_agent, r.digest, r.approval_mac, v_now,
-              CASE WHEN r.expire_seconds > 0 THEN v_now + make_interval(secs => r.expire_seconds) END);
+              CASE WHEN r.expire_seconds > 0 THEN v_now + make_interval(secs => r.expire_seconds) END,
+              r.waits_since, r.release_at, r.release_at);
     END IF;
+    IF r.recipient_kinds IS NOT NULL THEN PERFORM note_recipients(p_tenant, p_agent, g.incarnation, r); END IF;
     PERFORM finish_act(p_tenant, p_acts[v_place], r.action, 'transaction', r.tx::text, r.tx);
     PERFORM emit(p_agent, r.events);
+    IF r.breaker_most IS NOT NULL THEN
+      PERFORM count_for_breaker(
+        p_tenant, p_agent, g.incarnation, r.tx, 'refused',
+        ROW(r.breaker_minutes, r.breaker_most, r.breaker_reasons, r.breaker_events)::breaker, p_acts[v_place].origin);
+    END IF;
   END LOOP;
   IF v_rated > 0 THEN
     INSERT INTO rate AS q (tenant_id, agent_id, incarnation, grain, bucket, orders)

@@ -1,14 +1,18 @@
--- Promises: Gives the oldest rows of the outbox their numbers as events, makes their deliveries, and returns how
---   many rows it took.
+-- Promises: Gives the oldest rows of the outbox their numbers as events, makes their deliveries and the notices of the
+--   events that p_names names, and returns how many rows it took.
 -- Runs as: definer
 -- Execute: scheduler
 
-CREATE FUNCTION publish_events(p_limit integer) RETURNS integer
+CREATE FUNCTION publish_events(p_limit integer, p_names text[] DEFAULT '{}', p_notices text[] DEFAULT '{}',
+                               p_loud boolean[] DEFAULT '{}', p_defaults text[] DEFAULT '{}',
+                               p_most integer DEFAULT 0, p_attempts integer DEFAULT 1) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
   v_ids bigint[];
   v_tenants text[];
+  v_told text[];
+  v_numbers bigint[];
 BEGIN
   -- Two publishers at once could commit a higher number first, and who read up to that would miss the lower one.
   PERFORM pg_advisory_xact_lock(hashtextextended('custody-publisher', 0));
@@ -25,7 +29,12 @@ BEGIN
       FROM published p JOIN webhook_endpoints w ON w.tenant_id = p.tenant_id
      WHERE w.enabled AND w.deleted_at IS NULL AND (w.events IS NULL OR p.event = ANY (w.events))
      ORDER BY p.number)
-  SELECT array_agg(DISTINCT p.tenant_id) INTO v_tenants FROM published p;
+  SELECT array_agg(DISTINCT p.tenant_id), array_agg(p.tenant_id) FILTER (WHERE p.event = ANY (p_names)),
+         array_agg(p.number) FILTER (WHERE p.event = ANY (p_names))
+    INTO v_tenants, v_told, v_numbers FROM published p;
+  IF v_told IS NOT NULL THEN
+    PERFORM make_notices(v_told, v_numbers, p_names, p_notices, p_loud, p_defaults, p_most, p_attempts);
+  END IF;
   -- After the tenants are locked, which the keys above do: a deletion locks its tenant first too.
   DELETE FROM outbox WHERE id = ANY (v_ids);
   -- Readers wake when this commits, and read the numbers that they have not yet.

@@ -1,0 +1,1 @@
+"""Orders that wait, in the words by which a person decides."""

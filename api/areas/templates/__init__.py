@@ -1,0 +1,1 @@
+"""Policy templates and presets of credential routes: what a tenant begins with, applied."""

@@ -1,0 +1,14 @@
+"""The sums of what each agent ever spent."""
+
+from typing import ClassVar
+
+from tortoise.migrations.migration import Migration as _Migration
+
+from custody.migrations import sql
+
+
+class Migration(_Migration):
+    """Run the SQL file beside this one."""
+
+    dependencies: ClassVar[list[tuple[str, str]]] = [("custody", "0119_call_charges")]  # type: ignore[misc]
+    operations = sql(__name__)

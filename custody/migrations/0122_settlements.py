@@ -1,0 +1,14 @@
+"""Transactions by which others took payments to the chain."""
+
+from typing import ClassVar
+
+from tortoise.migrations.migration import Migration as _Migration
+
+from custody.migrations import sql
+
+
+class Migration(_Migration):
+    """Run the SQL file beside this one."""
+
+    dependencies: ClassVar[list[tuple[str, str]]] = [("custody", "0121_signer_times")]  # type: ignore[misc]
+    operations = sql(__name__)

@@ -1,0 +1,14 @@
+"""Policy sets of many agents, and the sums that they limit."""
+
+from typing import ClassVar
+
+from tortoise.migrations.migration import Migration as _Migration
+
+from custody.migrations import sql
+
+
+class Migration(_Migration):
+    """Run the SQL file beside this one."""
+
+    dependencies: ClassVar[list[tuple[str, str]]] = [("custody", "0123_paid_calls")]  # type: ignore[misc]
+    operations = sql(__name__)

@@ -1,0 +1,14 @@
+"""The recipients that a person let agents reach."""
+
+from typing import ClassVar
+
+from tortoise.migrations.migration import Migration as _Migration
+
+from custody.migrations import sql
+
+
+class Migration(_Migration):
+    """Run the SQL file beside this one."""
+
+    dependencies: ClassVar[list[tuple[str, str]]] = [("custody", "0124_policy_sets")]  # type: ignore[misc]
+    operations = sql(__name__)

@@ -1,0 +1,14 @@
+"""The refusals and failures that circuit breakers count."""
+
+from typing import ClassVar
+
+from tortoise.migrations.migration import Migration as _Migration
+
+from custody.migrations import sql
+
+
+class Migration(_Migration):
+    """Run the SQL file beside this one."""
+
+    dependencies: ClassVar[list[tuple[str, str]]] = [("custody", "0126_delays")]  # type: ignore[misc]
+    operations = sql(__name__)

@@ -1,0 +1,1 @@
+"""The job that tells people what waits."""

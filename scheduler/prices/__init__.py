@@ -1,0 +1,1 @@
+"""The job that brings the prices that the operator's endpoint issues."""

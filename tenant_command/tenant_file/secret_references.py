@@ -1,0 +1,34 @@
+"""The values of secrets, from where a file says they are: the environment, or a file. They are never in the file."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+from tenant_command.files import BadFile
+from tenant_command.secret_value import read_value_file
+
+
+def check_reference(name: str, reference: dict[str, Any]) -> None:
+    """Raise BadFile for a reference that names no place, or two."""
+    if len([one for one in (reference.get("env"), reference.get("file")) if one]) != 1:
+        raise BadFile(f"The `value` of secret {name!r} must be `env: NAME` or `file: PATH`: one of them.")
+
+
+def is_there(reference: dict[str, Any], folder: Path) -> bool:
+    """Tell whether there is something at that place."""
+    return bool(os.environ.get(reference["env"])) if reference.get("env") else (folder / reference["file"]).is_file()
+
+
+def place_of(reference: dict[str, Any]) -> str:
+    """The place in words."""
+    return f"the variable {reference['env']}" if reference.get("env") else f"the file {reference['file']}"
+
+
+def value_of(name: str, reference: dict[str, Any], folder: Path) -> str:
+    """Read a value; raises BadFile, or UsageError for a file that cannot be one."""
+    if variable := reference.get("env"):
+        found = str(os.environ.get(variable, ""))
+        if not found:
+            raise BadFile(f"secret {name!r}: the environment has no variable {variable}.")
+        return found
+    return read_value_file(folder / reference["file"])

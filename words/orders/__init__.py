@@ -1,0 +1,1 @@
+"""An order, what is known around it, and both in words. Pure."""
