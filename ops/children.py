@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from custody.kit import opener_settings
 from custody.kit.tasks import spawn
 from ops.launch import launch, stop
 from ops.logs import tail
@@ -38,6 +39,8 @@ _RESERVED: dict[str, tuple[str, ...]] = {
     "SERVICE_KEY_FILE": (),
     "SERVICE_AGENT_TOKEN": (),
     "SERVICE_AGENT_TOKEN_FILE": (),
+    # Of the programs that open a sealed master key file; each gets its own by its kind.
+    **dict.fromkeys(opener_settings.RESERVED, ()),
 }
 _RESERVED_PREFIXES: dict[str, tuple[str, ...]] = {
     "SERVICE_RPC_URL_": ("api", "scheduler"),

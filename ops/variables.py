@@ -11,7 +11,7 @@ from functools import partial
 from typing import Final
 
 from custody.chains import built_in, chains_file, families
-from custody.kit import name_server, oauth_endpoints
+from custody.kit import name_server, oauth_endpoints, opener_settings
 from custody.kit.environment import BadSetting
 from ops import connections, database_addresses, places
 from ops import variable_kinds as kinds
@@ -58,6 +58,12 @@ KNOWN: Final[dict[str, kinds.Kind]] = {
     "SERVICE_METRICS_PORT_SCHEDULER": kinds.PORT,
     "SERVICE_PUBLIC_URL": kinds.PUBLIC_URL,
     "SERVICE_MASTER_KEY_FILE": kinds.FILE_TO_BE,
+    opener_settings.OPENER: kinds.ANYTHING,
+    opener_settings.PKCS11_MODULE: kinds.ANYTHING,
+    opener_settings.PKCS11_PIN_FILE: kinds.ANYTHING,
+    opener_settings.TRANSIT_URL: kinds.url("https", "http"),
+    opener_settings.TRANSIT_TOKEN_FILE: kinds.ANYTHING,
+    opener_settings.TRANSIT_CA_FILE: kinds.CERTIFICATES,
     "SERVICE_PLATFORM_KEY_FILE": kinds.FILE_TO_BE,
     "SERVICE_IDENTITY_KEY_FILE": kinds.FILE_TO_BE,
     "SERVICE_CHECKPOINT_FILE": kinds.FILE_TO_BE,

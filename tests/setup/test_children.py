@@ -179,6 +179,8 @@ ALL = {
     "GOOGLE_CLIENT_SECRET": "g",
     "AWS_SECRET_ACCESS_KEY": "not ours",
     "SERVICE_KEY": "c",
+    "SERVICE_TRANSIT_TOKEN_FILE": "t",
+    "SERVICE_PKCS11_PIN_FILE": "n",
 }
 
 

@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from custody.kit import opener_settings
 from ops import variables
 from tests.fixtures.images import compose, stages
 from tests.outside.processes import PROJECT
@@ -23,6 +24,8 @@ NOT_OF_A_PROCESS = {
     *("SERVICE_MCP_PORT", "SERVICE_MCP_HOST", "SERVICE_MCP_ALLOWED_HOSTS"),
     # The supervisor's: a container has one process.
     "SERVICE_PROXY_WORKERS",
+    # What opens a sealed key file gets by its kind.
+    *opener_settings.RESERVED,
     # And its uid is the image's.
     "SERVICE_UID_BASE",
 }

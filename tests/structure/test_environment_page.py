@@ -8,7 +8,7 @@ from tests.outside.processes import PROJECT
 
 PAGE = (PROJECT / "docs/environment.md").read_text()
 ROWS = [row.split("|")[1] for row in PAGE.splitlines() if row.startswith("| `")]
-TOLD = [name for row in ROWS for name in re.findall(r"`([A-Z][A-Z_]+(?:<\w+>)?)`", row)]
+TOLD = [name for row in ROWS for name in re.findall(r"`([A-Z][A-Z_0-9]+(?:<\w+>)?)`", row)]
 FOLDERS = (
     "api",
     "signer",
@@ -16,6 +16,7 @@ FOLDERS = (
     "scheduler",
     "proxy_addon",
     "custody",
+    "openers",
     "ops",
     "console",
     "mcp_server",
@@ -26,7 +27,7 @@ READ = {
     name: file
     for folder in FOLDERS
     for file in (PROJECT / folder).rglob("*.py")
-    for name in re.findall(r"\"(SERVICE_[A-Z_]*[A-Z])\"", file.read_text())
+    for name in re.findall(r"\"(SERVICE_[A-Z_0-9]*[A-Z])\"", file.read_text())
 }
 
 

@@ -36,7 +36,7 @@ TEXT = "\n".join(
     for file in python_files(folder)
     if str(file.relative_to(TESTS)) not in _NO_RUN
 )
-WHOLE = frozenset(re.findall(r"\bSERVICE_[A-Z_]+\b", TEXT))
+WHOLE = frozenset(re.findall(r"\bSERVICE_[A-Z_0-9]+\b", TEXT))
 # As `f"SERVICE_RATE_LIMIT_{name}"`: many settings of one kind, set together.
 _TEMPLATES = re.findall(r'f"(SERVICE_[A-Z]+_[A-Z_]*)\{[^}]+\}([A-Z_]*)"', TEXT)
 TOGETHER = re.compile("|".join({f"{begins}[A-Z_]+{ends}" for begins, ends in _TEMPLATES}))

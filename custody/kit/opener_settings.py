@@ -1,0 +1,36 @@
+"""Settings of the programs that open the sealed master key file, by kind of holder: each program gets its own alone.
+
+None of them reaches the signer or another process: they are credentials, or lead to some. A name that ends in `_` is a
+prefix.
+"""
+
+from collections.abc import Mapping
+
+PKCS11_MODULE = "SERVICE_PKCS11_MODULE"
+PKCS11_PIN_FILE = "SERVICE_PKCS11_PIN_FILE"
+TRANSIT_URL = "SERVICE_TRANSIT_URL"
+TRANSIT_TOKEN_FILE = "SERVICE_TRANSIT_TOKEN_FILE"  # noqa: S105
+TRANSIT_CA_FILE = "SERVICE_TRANSIT_CA_FILE"
+OPENER = "SERVICE_MASTER_KEY_OPENER"
+SETTINGS: dict[str, tuple[str, ...]] = {
+    "awskms": ("AWS_",),
+    "azurekv": ("AZURE_",),
+    "command": (OPENER,),
+    "gcpkms": ("GOOGLE_",),
+    "people": (),
+    "pkcs11": (PKCS11_MODULE, PKCS11_PIN_FILE),
+    "recovery": (),
+    "tpm2": ("TPM2TOOLS_TCTI",),
+    "transit": (TRANSIT_URL, TRANSIT_TOKEN_FILE, TRANSIT_CA_FILE),
+}
+# Names of this service's own, which no other process gets.
+RESERVED = frozenset(name for names in SETTINGS.values() for name in names if name.startswith("SERVICE_"))
+
+
+def settings_of(kind: str, environment: Mapping[str, str]) -> dict[str, str]:
+    """The part of an environment that is meant for the opener of this kind."""
+    return {name: value for name, value in environment.items() if _is_of(kind, name)}
+
+
+def _is_of(kind: str, name: str) -> bool:
+    return any(name.startswith(known) if known.endswith("_") else name == known for known in SETTINGS.get(kind, ()))
