@@ -11,6 +11,7 @@ PKCS11_PIN_FILE = "SERVICE_PKCS11_PIN_FILE"
 TRANSIT_URL = "SERVICE_TRANSIT_URL"
 TRANSIT_TOKEN_FILE = "SERVICE_TRANSIT_TOKEN_FILE"  # noqa: S105
 TRANSIT_CA_FILE = "SERVICE_TRANSIT_CA_FILE"
+RECOVERY_KEY_FILE = "SERVICE_RECOVERY_KEY_FILE"
 OPENER = "SERVICE_MASTER_KEY_OPENER"
 SETTINGS: dict[str, tuple[str, ...]] = {
     "awskms": ("AWS_",),
@@ -19,7 +20,7 @@ SETTINGS: dict[str, tuple[str, ...]] = {
     "gcpkms": ("GOOGLE_",),
     "people": (),
     "pkcs11": (PKCS11_MODULE, PKCS11_PIN_FILE),
-    "recovery": (),
+    "recovery": (RECOVERY_KEY_FILE,),
     "tpm2": ("TPM2TOOLS_TCTI",),
     "transit": (TRANSIT_URL, TRANSIT_TOKEN_FILE, TRANSIT_CA_FILE),
 }

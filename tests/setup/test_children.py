@@ -181,6 +181,7 @@ ALL = {
     "SERVICE_KEY": "c",
     "SERVICE_TRANSIT_TOKEN_FILE": "t",
     "SERVICE_PKCS11_PIN_FILE": "n",
+    "SERVICE_RECOVERY_KEY_FILE": "y",
 }
 
 
