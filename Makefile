@@ -1,6 +1,6 @@
 # Every target is one command; scripts/set-up prepares .venv first and is instant when nothing changed.
 .DEFAULT_GOAL := help
-.PHONY: help set-up run api signer identity scheduler proxy console mcp migrate demo doctor test test-fast test-long check fix snapshots openapi examples protocol contract sdk compose bench clients bench-compare bench-figures reliability flaky mutants attacks version release lock
+.PHONY: help set-up run api signer identity scheduler proxy console mcp openers migrate demo doctor test test-fast test-long check fix snapshots openapi examples protocol contract sdk compose bench clients bench-compare bench-figures reliability flaky mutants attacks version release lock
 
 custody := .venv/bin/custody
 python := .venv/bin/python -P
@@ -34,6 +34,9 @@ console: set-up ## open the approvals console (the approvals queue)
 
 mcp: ## prepare .venv-mcp for `custody mcp`, an agent's tools for a model (Python 3.13)
 	@PROJECT_VENV=.venv-mcp PROJECT_LOCK=locks/mcp.lock scripts/set-up
+
+openers: ## prepare .venv-openers: what opens a sealed key file by a cloud or an HSM, and its tests
+	@PROJECT_VENV=.venv-openers PROJECT_LOCK=locks/openers.lock scripts/set-up
 
 migrate: set-up ## bring the database up to date
 	@exec $(custody) migrate

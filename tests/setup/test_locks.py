@@ -36,6 +36,14 @@ def test_images_have_wheels_for_both_machines(wheels: Wheels) -> None:
     assert x86_64[0] <= x86_64[1]
 
 
+@pytest.mark.parametrize("version", pythons())
+@pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
+def test_openers_have_wheels_for_every_python_and_both_machines(wheels: Wheels, version: str, machine: str) -> None:
+    locks = tuple(f"locks/{file.name}" for file in sorted((PROJECT / "locks").glob("opener*.lock")))
+    assert "locks/opener-gcp.lock" in locks
+    assert wheels.download(version, machine, locks) == ""
+
+
 def test_the_first_python_beyond_the_promise_lacks_a_wheel(wheels: Wheels) -> None:
     """The control; once it installs, promise it."""
     major, minor = pythons()[-1].split(".")

@@ -7,16 +7,23 @@ import pytest
 from ops.settings import MODULES
 from tests.fixtures.imports import PACKAGES, PROJECT, ROOT, canonical, foreign, modules_of, pins, pythons
 
-_ALL = {name: set(names) for name, names in PROJECT["dependency-groups"].items()}
 # Resolved by themselves, and installed beside nothing else.
 APART = ("mcp", "release")
-# Those of what we import. Another builds wheels for images, and nothing of it stays there.
-GROUPS = {name: names for name, names in _ALL.items() if name not in ("dev", "build", *APART)}
+# Each opener's packages, installed beside the service's or alone, by the kind of holder that it asks.
+OPENERS = {"opener-aws": "awskms", "opener-azure": "azurekv", "opener-gcp": "gcpkms"}
+# Those of what we import. Others build wheels for images, or test, and nothing of them stays there.
+GROUPS = {
+    name: set(names)
+    for name, names in PROJECT["dependency-groups"].items()
+    if name not in ("dev", "build", *APART) and not name.startswith("opener")
+}
 # What runs in an image besides the modules of its process.
 BESIDE = {
     "signer": ["ops.main", "ops.healthy", "ops.keys", "ops.restore", "identity.verify"],
     "migrate": ["ops.main", "ops.migrate", "ops.backup", "ops.restore", "ops.restore_rows"],
 }
+# Names that several packages share, and what is meant by them here.
+OF = {"google": {"google-auth", "requests"}, "azure": {"azure-core", "azure-identity"}}
 # Needed and never imported by us: what a library loads by its name, or only for some of its users, and programs.
 UNSEEN = {
     "proxy": {"anyio"},
@@ -60,6 +67,37 @@ def test_the_mcp_server_is_installed_apart_with_what_it_imports() -> None:
     assert locked & {"cryptography", "asyncpg", "sanic", "mitmproxy", "coincurve"} <= {"cryptography"}
 
 
+@pytest.mark.parametrize("group", OPENERS)
+def test_an_opener_is_installed_with_what_it_imports(group: str) -> None:
+    declared, extra = PROJECT["dependency-groups"][group], PROJECT["project"]["optional-dependencies"][group]
+    imported = {
+        part
+        for name in foreign(["openers.__main__", f"openers.kinds.{OPENERS[group]}"])
+        for part in OF.get(name, {name})
+    }
+    assert imported == names(declared)
+    assert set(extra) == {one for one in declared if not one.startswith("msgspec")}
+    assert names(declared) <= {canonical(pin.split("==")[0]) for pin in LOCKED[group]}
+
+
+@pytest.mark.parametrize("group", [*OPENERS, "openers"])
+def test_what_an_opener_shares_with_the_checkout_has_the_same_version(group: str) -> None:
+    whole, locked = pins(ROOT / "requirements.lock"), LOCKED[group]
+    shared = {pin.split("==")[0] for pin in whole} & {pin.split("==")[0] for pin in locked}
+    assert "msgspec" in shared
+    assert {pin: whole.get(pin) for pin in locked if pin.split("==")[0] in shared} == {
+        pin: hashes for pin, hashes in locked.items() if pin.split("==")[0] in shared
+    }
+    assert all(locked.values())
+
+
+def test_the_service_is_installed_without_a_clouds_packages() -> None:
+    foreign_here = {"google-auth", "azure-core", "azure-identity", "msal", "moto"}
+    service = [pin.split("==")[0] for name, lock in LOCKED.items() if not name.startswith("opener") for pin in lock]
+    assert set(service) & foreign_here == set()
+    assert {pin.split("==")[0] for pin in LOCKED["openers"]} >= foreign_here
+
+
 def test_an_import_that_is_missed_would_be_found() -> None:
     assert foreign(["signer.__main__"])["coincurve"].startswith(("signer", "custody"))
     assert "httpx" not in foreign(["signer.__main__"])
@@ -72,13 +110,13 @@ def test_every_process_has_a_group_and_a_lock(process: str) -> None:
     assert process in LOCKED
 
 
-@pytest.mark.parametrize("group", [group for group in LOCKED if group not in APART])
+@pytest.mark.parametrize("group", [group for group in LOCKED if group not in APART and not group.startswith("opener")])
 def test_a_lock_holds_its_group_in_the_versions_of_the_checkout(group: str) -> None:
     whole = pins(ROOT / "requirements.lock")
     locked = LOCKED[group]
     assert {pin: whole.get(pin) for pin in locked} == locked
     assert all(locked.values())
-    assert _ALL[group] <= {canonical(pin.split("==")[0]) for pin in locked}
+    assert set(PROJECT["dependency-groups"][group]) <= {canonical(pin.split("==")[0]) for pin in locked}
 
 
 def test_the_keys_live_beside_no_web_framework_no_client_and_no_screen() -> None:
