@@ -19,6 +19,7 @@ from ops import (
     recovery_words,
     sign_request_words,
     tenant_words,
+    unlock,
 )
 from ops.checkout import MCP, MCP_PYTHON
 from ops.settings import MODULES, PROCESSES, Settings, load
@@ -48,6 +49,7 @@ def parser() -> argparse.ArgumentParser:
     recovery_words.declare(commands)
     sign_request_words.declare(commands, argparse.RawDescriptionHelpFormatter)
     import_key_words.declare(commands)
+    unlock.declare(commands)
     commands.add_parser("demo", help="run a demo against the local service")
     commands.add_parser("console", help="open the approvals console", add_help=False)
     tenant_words.declare(commands)
@@ -195,6 +197,8 @@ def _run(chosen: argparse.Namespace, settings: Settings, program: Sequence[str])
         from ops import keys  # noqa: PLC0415
 
         return asyncio.run(keys.run(settings, chosen))
+    if chosen.command == "unlock":
+        return unlock.run(chosen, settings)
     if chosen.command == "backup":
         from ops import backup  # noqa: PLC0415
 

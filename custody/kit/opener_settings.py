@@ -12,13 +12,14 @@ TRANSIT_URL = "SERVICE_TRANSIT_URL"
 TRANSIT_TOKEN_FILE = "SERVICE_TRANSIT_TOKEN_FILE"  # noqa: S105
 TRANSIT_CA_FILE = "SERVICE_TRANSIT_CA_FILE"
 RECOVERY_KEY_FILE = "SERVICE_RECOVERY_KEY_FILE"
+UNLOCK_SOCKET = "SERVICE_UNLOCK_SOCKET"
 OPENER = "SERVICE_MASTER_KEY_OPENER"
 SETTINGS: dict[str, tuple[str, ...]] = {
     "awskms": ("AWS_",),
     "azurekv": ("AZURE_",),
     "command": (OPENER,),
     "gcpkms": ("GOOGLE_",),
-    "people": (),
+    "people": (UNLOCK_SOCKET,),
     "pkcs11": (PKCS11_MODULE, PKCS11_PIN_FILE),
     "recovery": (RECOVERY_KEY_FILE,),
     "tpm2": ("TPM2TOOLS_TCTI",),

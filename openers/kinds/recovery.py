@@ -18,6 +18,7 @@ from custody.kit.key_head import binding
 from custody.kit.opener_settings import RECOVERY_KEY_FILE as FILE
 from openers import written_key
 from openers.outcomes import BadSettings, NotOurs, Refused
+from openers.shares import Paper
 
 _PUBLIC = re.compile(r"[0-9a-f]{64}", re.ASCII)
 _SUITE = Suite(KEM.X25519, KDF.HKDF_SHA256, AEAD.AES_256_GCM)
@@ -32,6 +33,11 @@ def make() -> tuple[str, str]:
 def public_of(text: str) -> str:
     """The public key of a recovery key as it was written down; BadSettings says which group is wrong."""
     return _public_of(_private(text))
+
+
+def paper_of(text: str) -> Paper:
+    """A recovery key as it is shown, and as what is typed back is read."""
+    return Paper("the recovery key", text, public_of)
 
 
 def wrap(name: str, file: str, key: bytes) -> tuple[str, bytes]:

@@ -14,6 +14,7 @@ EVERYTHING = {
     "SERVICE_TRANSIT_URL": "j",
     "SERVICE_TRANSIT_CA_FILE": "k",
     "SERVICE_RECOVERY_KEY_FILE": "l",
+    "SERVICE_UNLOCK_SOCKET": "m",
     "SERVICE_DATABASE_URL_SIGNER": "g",
 }
 
@@ -26,6 +27,7 @@ def test_an_opener_gets_the_settings_of_its_kind() -> None:
         "azurekv": {"AZURE_CLIENT_ID"},
         "gcpkms": {"GOOGLE_APPLICATION_CREDENTIALS"},
         "command": {"SERVICE_MASTER_KEY_OPENER"},
+        "people": {"SERVICE_UNLOCK_SOCKET"},
         "pkcs11": {"SERVICE_PKCS11_MODULE", "SERVICE_PKCS11_PIN_FILE"},
         "recovery": {"SERVICE_RECOVERY_KEY_FILE"},
         "transit": {"SERVICE_TRANSIT_URL", "SERVICE_TRANSIT_TOKEN_FILE", "SERVICE_TRANSIT_CA_FILE"},

@@ -10,7 +10,7 @@ from tests.fixtures.imports import PACKAGES, PROJECT, ROOT, canonical, foreign, 
 # Resolved by themselves, and installed beside nothing else.
 APART = ("mcp", "release")
 # Each opener's packages, installed beside the service's or alone, by the kind of holder that it asks.
-OPENERS = {"opener-aws": "awskms", "opener-azure": "azurekv", "opener-gcp": "gcpkms"}
+OPENERS = {"opener-aws": "awskms", "opener-azure": "azurekv", "opener-gcp": "gcpkms", "opener-people": "people"}
 # Those of what we import. Others build wheels for images, or test, and nothing of them stays there.
 GROUPS = {
     name: set(names)
@@ -81,7 +81,7 @@ def test_an_opener_is_installed_with_what_it_imports(group: str) -> None:
 
 
 @pytest.mark.parametrize("group", [*OPENERS, "openers"])
-def test_what_an_opener_shares_with_the_checkout_has_the_same_version(group: str) -> None:
+def test_a_package_of_an_opener_and_of_the_checkout_has_one_version(group: str) -> None:
     whole, locked = pins(ROOT / "requirements.lock"), LOCKED[group]
     shared = {pin.split("==")[0] for pin in whole} & {pin.split("==")[0] for pin in locked}
     assert "msgspec" in shared
