@@ -41,7 +41,12 @@ def module_of(kind: str) -> ModuleType:
     """The module of a kind of holder."""
     if not kind.isalnum() or find_spec(f"openers.kinds.{kind}") is None:
         raise BadSettings(f"There is no kind of holder {kind!r}.")
-    return import_module(f"openers.kinds.{kind}")
+    try:
+        return import_module(f"openers.kinds.{kind}")
+    except ModuleNotFoundError as missing:
+        raise BadSettings(
+            f"The kind {kind} needs a package that has {missing.name}: docs/master-key/{kind}.md."
+        ) from None
 
 
 def open_head(kind: ModuleType, name: str, head: Head) -> bytes:

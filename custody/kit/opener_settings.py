@@ -13,6 +13,9 @@ TRANSIT_TOKEN_FILE = "SERVICE_TRANSIT_TOKEN_FILE"  # noqa: S105
 TRANSIT_CA_FILE = "SERVICE_TRANSIT_CA_FILE"
 RECOVERY_KEY_FILE = "SERVICE_RECOVERY_KEY_FILE"
 UNLOCK_SOCKET = "SERVICE_UNLOCK_SOCKET"
+# Which TPM, where it is not the one of this host.
+SYSTEMD_TPM = "SYSTEMD_TPM2_DEVICE"
+TPM2_TCTI = "TPM2TOOLS_TCTI"
 OPENER = "SERVICE_MASTER_KEY_OPENER"
 SETTINGS: dict[str, tuple[str, ...]] = {
     "awskms": ("AWS_",),
@@ -22,7 +25,8 @@ SETTINGS: dict[str, tuple[str, ...]] = {
     "people": (UNLOCK_SOCKET,),
     "pkcs11": (PKCS11_MODULE, PKCS11_PIN_FILE),
     "recovery": (RECOVERY_KEY_FILE,),
-    "tpm2": ("TPM2TOOLS_TCTI",),
+    "systemd": (SYSTEMD_TPM,),
+    "tpm2": (TPM2_TCTI,),
     "transit": (TRANSIT_URL, TRANSIT_TOKEN_FILE, TRANSIT_CA_FILE),
 }
 # Names of this service's own, which no other process gets.
