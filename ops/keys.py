@@ -118,6 +118,8 @@ async def _retire(workers: Workers, settings: Settings, *, at_once: bool) -> int
     gone = ", ".join(map(str, (await _ask(workers, settings, RotateKeys("retire"), VersionsRetired)).retired))
     kept = f"Retired: {gone}. Backups made before still need them: keep those lines with those backups."
     print(kept if gone else "No older version to retire.")
+    if gone:
+        print("Restart the service when it suits: the memory of signer and identity holds them until then.")
     for what in ("recovery_codes", "sessions"):
         if count := ended.get(what):
             print(f"Ended: {count} {what.replace('_', ' ')}.")
