@@ -17,13 +17,21 @@ UNLOCK_SOCKET = "SERVICE_UNLOCK_SOCKET"
 SYSTEMD_TPM = "SYSTEMD_TPM2_DEVICE"
 TPM2_TCTI = "TPM2TOOLS_TCTI"
 OPENER = "SERVICE_MASTER_KEY_OPENER"
+# Where modules of PKCS#11 look for their own configuration: SoftHSM, YubiHSM, Luna, Utimaco, and p11-kit's client.
+_OF_MODULES = (
+    "SOFTHSM2_CONF",
+    "YUBIHSM_PKCS11_CONF",
+    "ChrystokiConfigurationPath",
+    "CS_PKCS11_R3_CFG",
+    "P11_KIT_SERVER_ADDRESS",
+)
 SETTINGS: dict[str, tuple[str, ...]] = {
     "awskms": ("AWS_",),
     "azurekv": ("AZURE_",),
     "command": (OPENER,),
     "gcpkms": ("GOOGLE_",),
     "people": (UNLOCK_SOCKET,),
-    "pkcs11": (PKCS11_MODULE, PKCS11_PIN_FILE),
+    "pkcs11": (PKCS11_MODULE, PKCS11_PIN_FILE, *_OF_MODULES),
     "recovery": (RECOVERY_KEY_FILE,),
     "systemd": (SYSTEMD_TPM,),
     "tpm2": (TPM2_TCTI,),

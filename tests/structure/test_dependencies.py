@@ -10,7 +10,13 @@ from tests.fixtures.imports import PACKAGES, PROJECT, ROOT, canonical, foreign, 
 # Resolved by themselves, and installed beside nothing else.
 APART = ("mcp", "release")
 # Each opener's packages, installed beside the service's or alone, by the kind of holder that it asks.
-OPENERS = {"opener-aws": "awskms", "opener-azure": "azurekv", "opener-gcp": "gcpkms", "opener-people": "people"}
+OPENERS = {
+    "opener-aws": "awskms",
+    "opener-azure": "azurekv",
+    "opener-gcp": "gcpkms",
+    "opener-people": "people",
+    "opener-pkcs11": "pkcs11",
+}
 # Those of what we import. Others build wheels for images, or test, and nothing of them stays there.
 GROUPS = {
     name: set(names)
@@ -23,7 +29,7 @@ BESIDE = {
     "migrate": ["ops.main", "ops.migrate", "ops.backup", "ops.restore", "ops.restore_rows"],
 }
 # Names that several packages share, and what is meant by them here.
-OF = {"google": {"google-auth", "requests"}, "azure": {"azure-core", "azure-identity"}}
+OF = {"pkcs11": {"python-pkcs11"}, "google": {"google-auth", "requests"}, "azure": {"azure-core", "azure-identity"}}
 # Needed and never imported by us: what a library loads by its name, or only for some of its users, and programs.
 UNSEEN = {
     "proxy": {"anyio"},
