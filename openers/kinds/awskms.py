@@ -1,15 +1,16 @@
 """A key of AWS KMS: `kms:Encrypt` for who locks the file, `kms:Decrypt` for the service.
 
-Credentials are found and requests are signed by botocore, as AWS has it; what it would send goes our own, bounded way.
+Botocore finds the credentials and the address as AWS has it, and signs. What it signed goes our own, bounded way, and
+what comes back is read to the letter.
 """
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import botocore.session
-from botocore.awsrequest import AWSPreparedRequest, AWSResponse
-from botocore.config import Config
+import msgspec
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
 from botocore.exceptions import (
     BotoCoreError,
     ClientError,
@@ -18,14 +19,13 @@ from botocore.exceptions import (
     HTTPClientError,
     MetadataRetrievalError,
 )
-from botocore.parsers import ResponseParserError
 
 from openers import asking, deadline
 from openers.outcomes import Away, BadSettings, NotOpened, NotOurs, Refused
 
 _ARN = re.compile(r"arn:aws[a-z-]{0,16}:kms:([a-z0-9-]{1,32}):[0-9]{12}:key/[A-Za-z0-9-]{1,64}", re.ASCII)
-_USAGE = "is named by the ARN of the key itself: arn:aws:kms:REGION:ACCOUNT:key/ID"
-_NO_ANSWER = (ConnectionError, HTTPClientError, CredentialRetrievalError, MetadataRetrievalError, ResponseParserError)
+# On the way to credentials: those of a container or a machine, and those that a role is exchanged for.
+_NO_ANSWER = (ConnectionError, HTTPClientError, CredentialRetrievalError, MetadataRetrievalError)
 _AWAY = frozenset(
     {
         *("DependencyTimeoutException", "KMSInternalException", "KeyUnavailableException", "InternalFailure"),
@@ -44,90 +44,106 @@ _CURES = {
 }
 
 
+class _Encrypted(msgspec.Struct, rename="pascal"):
+    key_id: str
+    ciphertext_blob: bytes
+
+
+class _Decrypted(msgspec.Struct, rename="pascal"):
+    key_id: str
+    plaintext: bytes
+
+
+class _Failed(msgspec.Struct):
+    kind: str = msgspec.field(name="__type")
+
+
 def wrap(name: str, file: str, key: bytes) -> tuple[str, bytes]:
     """Have the file's key encrypted."""
-    said = _ask(name, "encrypt", Plaintext=key, EncryptionContext=_context(file))
-    return name, said["CiphertextBlob"]
+    said = _ask(name, "Encrypt", {"Plaintext": key, "EncryptionContext": _context(file)}, _Encrypted)
+    return name, said.ciphertext_blob
 
 
 def unwrap(name: str, blob: bytes, file: str) -> bytes:
     """Have what was wrapped decrypted, by this key and for this file alone."""
-    key: bytes = _ask(name, "decrypt", CiphertextBlob=blob, EncryptionContext=_context(file))["Plaintext"]
-    return key
+    return _ask(name, "Decrypt", {"CiphertextBlob": blob, "EncryptionContext": _context(file)}, _Decrypted).plaintext
 
 
 def _context(file: str) -> dict[str, str]:
     return {"custody": "file-key/1", "file": file}
 
 
-def _ask(name: str, what: str, **given: Any) -> dict[str, Any]:
+def _ask[Said: (_Encrypted, _Decrypted)](name: str, what: str, given: dict[str, Any], said: type[Said]) -> Said:
     deadline.begin()
     if not (arn := _ARN.fullmatch(name)):
-        raise BadSettings(f"A holder of the kind awskms {_USAGE}.")
+        raise BadSettings(
+            "A holder of the kind awskms is named by the ARN of the key itself: arn:aws:kms:REGION:ACCOUNT:key/ID"
+        )
+    # As AWS itself is asked: the key's name beside what another key may have wrapped, which is refused then.
+    request, ca_file = _sign(arn[1], what, msgspec.json.encode({"KeyId": name, **given}))
+    headers = {header: _text(value) for header, value in request.headers.items() if header.lower() != "content-length"}
+    answer = asking.ask(request.url, request.body, headers, ca_file)
+    if answer.status != 200:
+        raise _outcome(answer, f"kms:{what}")
+    found = asking.read(answer, said, "AWS KMS")
+    if found.key_id != name:
+        raise NotOurs("AWS KMS answered for another key than the one that was asked.")
+    return found
+
+
+def _sign(region: str, what: str, body: bytes) -> tuple[Any, str | None]:
+    """A request that AWS takes, and the file of certificates that vouch for AWS here."""
     try:
-        said: dict[str, Any] = getattr(_client(arn[1]), what)(KeyId=name, **given)
-    except ClientError as problem:
-        raise _outcome(problem, f"kms:{what.capitalize()}") from None
+        session = botocore.session.get_session()
+        credentials = session.get_credentials()
+        if credentials is None:
+            raise BadSettings(
+                "AWS is not asked, for there are no credentials: a role of this machine or container, AWS_PROFILE, "
+                "or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
+            )
+        # Its address depends on the partition and on several settings.
+        address = session.create_client("kms", region_name=region).meta.endpoint_url
+        headers = {"X-Amz-Target": f"TrentService.{what}", "Content-Type": "application/x-amz-json-1.1"}
+        request = AWSRequest("POST", f"{address.rstrip('/')}/", headers, body)
+        SigV4Auth(credentials.get_frozen_credentials(), "kms", region).add_auth(request)
+        return request.prepare(), session.get_config_variable("ca_bundle")
     except _NO_ANSWER as problem:
-        raise Away(f"AWS does not answer as it does: {type(problem).__name__}.") from None
+        raise Away(f"AWS gives no credentials now ({type(problem).__name__}).") from None
+    except ClientError as problem:
+        raise Refused(f"AWS gives no credentials ({_code(problem.response)}): see to the role.") from None
     except (BotoCoreError, ValueError) as problem:
         # Its own words may repeat a line of a file of credentials.
-        raise BadSettings(f"AWS is not asked, for a setting is missing or wrong: {_told(problem)}.") from None
-    if said.get("KeyId") != name:
-        raise NotOurs("AWS KMS answered for another key than the one that was asked.")
-    return said
-
-
-def _client(region: str) -> Any:
-    session = botocore.session.get_session()
-    # One try: who started this asks again, and says why.
-    once = Config(retries={"total_max_attempts": 1}, connect_timeout=asking.SECONDS, read_timeout=asking.SECONDS)
-    client = session.create_client("kms", region_name=region, config=once)
-    asking.check(client.meta.endpoint_url)
-    ca_file = session.get_config_variable("ca_bundle")
-
-    def send(request: AWSPreparedRequest, **_: object) -> AWSResponse:
-        headers = {name: _text(value) for name, value in request.headers.items() if name.lower() != "content-length"}
-        came = asking.ask(request.url, request.body, headers, ca_file)
-        return AWSResponse(request.url, came.status, came.headers, _Body(came.body))
-
-    client.meta.events.register("before-send.kms", send)
-    return client
+        raise BadSettings(f"AWS is not asked, for a setting is wrong: {_told(problem)}.") from None
 
 
 def _text(value: str | bytes) -> str:
     return value.decode("ascii") if isinstance(value, bytes) else value
 
 
-class _Body:
-    """The body of an answer, as botocore reads it."""
-
-    def __init__(self, content: bytes) -> None:
-        self._content = content
-
-    def stream(self) -> Iterator[bytes]:
-        yield self._content
+def _code(response: Any) -> str:
+    return re.sub(r"[^A-Za-z0-9]", "", str(response.get("Error", {}).get("Code", "")))[:64]
 
 
-def _outcome(problem: ClientError, right: str) -> NotOpened:
-    error = problem.response.get("Error", {})
-    status = problem.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
-    code = re.sub(r"[^A-Za-z0-9]", "", str(error.get("Code", "")))[:64]
+def _outcome(answer: asking.Answer, right: str) -> NotOpened:
+    try:
+        kind = msgspec.json.decode(answer.body, type=_Failed).kind.rpartition("#")[2]
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        kind = ""
+    code = kind if kind.isalnum() and kind.isascii() and len(kind) <= 64 else ""
+    said = code or answer.status
+    if answer.status >= 500 or answer.status == 429 or code in _AWAY:
+        return Away(f"AWS KMS cannot answer now ({said}).")
     if code in _OTHERS:
         return NotOurs("AWS KMS cannot open it: it was wrapped by another key, for another file, or was changed.")
     if code in _WRONG:
-        return BadSettings(f"AWS KMS does not take this key ({code}): it must be a symmetric one for encryption.")
-    if status >= 500 or status == 429 or code in _AWAY:
-        return Away(f"AWS KMS cannot answer now ({code or status}).")
-    if code.endswith("Exception") or status in (401, 403):
-        return Refused(f"AWS KMS refuses {right} ({code or status}): {_CURES.get(code, 'see to its credentials')}.")
-    return Away(f"What answers instead of AWS KMS is something else ({code or status}).")
+        return BadSettings(f"AWS KMS does not take this key ({said}): it must be a symmetric one for encryption.")
+    if code.endswith("Exception"):
+        return Refused(f"AWS KMS refuses {right} ({said}): {_CURES.get(code, 'see to its credentials')}.")
+    return Away(f"What answers at the address of AWS KMS is something else ({said}).")
 
 
 def _told(problem: Exception) -> str:
     match type(problem).__name__:
-        case "NoCredentialsError":
-            return "there are no credentials (a role of this machine, AWS_PROFILE, or AWS_ACCESS_KEY_ID)"
         case "PartialCredentialsError":
             return "one half of the credentials is missing"
         case "ProfileNotFound":

@@ -109,15 +109,15 @@ class _Listener(ThreadingHTTPServer):
 
 
 @contextmanager
-def serving[Server: WebServer](server: Server, authority: Authority | None = None) -> Iterator[Server]:
-    """Start it on loopback; with an authority it speaks TLS under the name `localhost`."""
+def serving[Server: WebServer](server: Server, authority: Authority | None = None, *names: str) -> Iterator[Server]:
+    """Start it on loopback; with an authority it speaks TLS under the name `localhost`, and under these."""
     connection = type("Connection", (_Connection,), {"ours": server})
     with _Listener(("127.0.0.1", 0), connection) as listener:
         port = listener.server_address[1]
         server.url = f"http://127.0.0.1:{port}"
         if authority:
             trust = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            trust.load_cert_chain(authority.leaf(f"web-{port}", "localhost"))
+            trust.load_cert_chain(authority.leaf(f"web-{port}", "localhost", *names))
             listener.socket = trust.wrap_socket(listener.socket, server_side=True, do_handshake_on_connect=False)
             server.url = f"https://localhost:{port}"
         server.begin()
