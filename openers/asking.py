@@ -18,7 +18,7 @@ SECONDS = 6.0
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """What came back. It may have a key in it, so it is never shown."""
+    """The bytes that came back. They may have a key in them, so they are never shown."""
 
     status: int
     headers: dict[str, str]

@@ -26,7 +26,7 @@ class Refused(NotOpened):
 
 
 class NotOurs(NotOpened):
-    """What was wrapped is not this holder's, or not of this file."""
+    """The bytes that were wrapped are not this holder's, or not of this file."""
 
 
 class BadSettings(NotOpened):

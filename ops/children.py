@@ -4,20 +4,20 @@ import asyncio
 import os
 import signal
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 
 import msgspec
 
 from custody.kit import opener_settings
 from custody.kit.tasks import spawn
-from ops.launch import launch, stop
+from ops.launch import Streams, launch, stop
 from ops.logs import tail
 
 # A child that lived this long is taken to be well: its next death is a first one again.
 WELL_AFTER_SECONDS = 30.0
 # The library path is there because some interpreters (tool caches of CI) do not start without it.
-_COMMON = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR", "LD_LIBRARY_PATH")
+COMMON = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR", "LD_LIBRARY_PATH")
 # Variables that are secret or lead to a secret, with the processes that need them; the owner's address needs nobody.
 _RESERVED: dict[str, tuple[str, ...]] = {
     "SERVICE_DATABASE_URL": (),
@@ -27,6 +27,8 @@ _RESERVED: dict[str, tuple[str, ...]] = {
     "SERVICE_DATABASE_URL_SCHEDULER": ("scheduler",),
     "SERVICE_DATABASE_URL_PROXY": ("proxy",),
     "SERVICE_MASTER_KEY_FILE": ("signer",),
+    "SERVICE_MASTER_KEY_SOURCE": (),
+    "SERVICE_MASTER_KEY_UNLOCK": ("signer",),
     "SERVICE_PLATFORM_KEY_FILE": ("identity",),
     "SERVICE_IDENTITY_KEY_FILE": ("signer", "identity"),
     "SERVICE_CHECKPOINT_FILE": ("signer",),
@@ -89,7 +91,7 @@ def _may_know(process: str, name: str) -> bool:
         return process in ("api", "identity")
     if name.endswith("_CLIENT_SECRET"):
         return process == "api"
-    return name in _COMMON or name.startswith("SERVICE_")
+    return name in COMMON or name.startswith("SERVICE_")
 
 
 class Program(msgspec.Struct, frozen=True):
@@ -101,6 +103,8 @@ class Program(msgspec.Struct, frozen=True):
     log: Path
     uid: int | None = None
     stop_seconds: float = 10.0
+    # Open ones that it gets, under the same numbers.
+    descriptors: tuple[int, ...] = ()
 
 
 class Backoff(msgspec.Struct, frozen=True):
@@ -130,6 +134,7 @@ class Child:
         say: Callable[[str], None],
         backoff: Backoff = BACKOFF,
         mend: Callable[[Program], str | None] = lambda _program: None,
+        prepare: Callable[[Program], Awaitable[Program]] | None = None,
     ) -> None:
         self.program = program
         self.restarts = 0
@@ -142,6 +147,8 @@ class Child:
         self._backoff = backoff
         # Takes away what a program died of, where that is known, and says so.
         self._mend = mend
+        # Gets what it needs each time that it starts again; its first start finds that done.
+        self._prepare = prepare
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -167,7 +174,12 @@ class Child:
     def _launch(self) -> None:
         program = self.program
         with program.log.open("ab") as output:
-            self.process = launch(program.command, environment=program.environment, output=output, uid=program.uid)
+            self.process = launch(
+                program.command,
+                environment=program.environment,
+                streams=Streams(output, kept=program.descriptors),
+                uid=program.uid,
+            )
 
     def _report_loss(self, name: str, problem: BaseException) -> None:
         self._say(f"{name} cannot be restarted: {problem}")
@@ -206,6 +218,8 @@ class Child:
         """Try until the program starts: a missing folder, a full disk or a lack of processes may pass."""
         delay, said = 0.0, ""
         while True:
+            if self._prepare is not None:
+                self.program = await self._prepare(self.program)
             try:
                 return self._launch()
             except (OSError, subprocess.SubprocessError) as problem:

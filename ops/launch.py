@@ -11,17 +11,26 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, NamedTuple
 
 _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None) if sys.platform == "linux" else None
+
+
+class Streams(NamedTuple):
+    """The descriptors of a child: what it reads, writes and complains into, and others that it gets besides."""
+
+    output: IO[bytes] | int
+    complaints: IO[bytes] | int = subprocess.STDOUT
+    given: int = subprocess.DEVNULL
+    kept: Sequence[int] = ()
 
 
 def launch(
     command: Sequence[str | Path],
     *,
     environment: Mapping[str, str],
-    output: IO[bytes],
+    streams: Streams,
     uid: int | None = None,
     folder: Path | None = None,
     when_parent_dies: signal.Signals = signal.SIGTERM,
@@ -34,9 +43,10 @@ def launch(
         command,
         env=dict(environment),
         cwd=folder,
-        stdin=subprocess.DEVNULL,
-        stdout=output,
-        stderr=output,
+        stdin=streams.given,
+        stdout=streams.output,
+        stderr=streams.complaints,
+        pass_fds=streams.kept,
         start_new_session=True,
         umask=0o077,
         preexec_fn=_die_with_parent(when_parent_dies),  # noqa: PLW1509

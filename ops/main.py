@@ -193,6 +193,10 @@ def _run(chosen: argparse.Namespace, settings: Settings, program: Sequence[str])
         from ops import break_quorum  # noqa: PLC0415
 
         return asyncio.run(break_quorum.run(settings, chosen))
+    if chosen.command == "keys" and chosen.act in ("lock", "holders", "unlock-file"):
+        from ops import locking  # noqa: PLC0415
+
+        return locking.run(settings, chosen)
     if chosen.command == "keys":
         from ops import keys  # noqa: PLC0415
 

@@ -26,7 +26,7 @@ from custody.kit.environment import BadSetting
 BASE_VARIABLE: Final = "SERVICE_UID_BASE"
 UID_BASE: Final = 64710
 # In this order from the base on. A base is a multiple of ten, so two ranges are the same or have no uid in common.
-_NAMES: Final = ("postgres", "signer", "api", "scheduler", "proxy", "identity", "chain")
+_NAMES: Final = ("postgres", "signer", "api", "scheduler", "proxy", "identity", "chain", "opener")
 _STEP: Final = 10
 # Below are the system's own users; 65534 and 65535 are nobody's and nothing's.
 _LOWEST, _HIGHEST, _NOBODYS = 1000, 2**31 - _STEP, 65530

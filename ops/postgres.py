@@ -21,7 +21,7 @@ from urllib.parse import quote
 import asyncpg
 
 from ops import places
-from ops.launch import launch, stop
+from ops.launch import Streams, launch, stop
 from ops.logs import tail
 from ops.postgres_install import programs, programs_for_others
 
@@ -175,7 +175,7 @@ class EmbeddedPostgres:
             self.process = launch(
                 [bin_folder / "postgres", "-D", str(self._data) if self._uid is None else _HERE, *options],
                 environment=_plain_environment(),
-                output=output,
+                streams=Streams(output),
                 uid=self._uid,
                 folder=self._data,
                 when_parent_dies=signal.SIGINT,

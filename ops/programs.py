@@ -45,7 +45,7 @@ class Programs:
         if process in {"signer", "identity"}:
             found["SERVICE_PEER_UIDS"] = self._peer_uids()
             found["SERVICE_IDENTITY_KEY_FILE"] = str(self._settings.identity_key_file)
-            found |= {name: str(file) for name, file in self._key_file(process).items()}
+            found |= {name: str(file) for name, file in self.key_file(process).items()}
         if process == "proxy":
             found |= {name: str(file) for name, file in self._authority().items()}
             # The library's own assertions cost a fifth of its speed; no check of ours is one.
@@ -99,7 +99,7 @@ class Programs:
         uids = {name: self._home.uid_of(name) for name in PROCESSES if name not in {"signer", "identity"}}
         return ",".join(f"{name}:{os.geteuid() if uid is None else uid}" for name, uid in uids.items())
 
-    def _key_file(self, process: str) -> dict[str, Path]:
+    def key_file(self, process: str) -> dict[str, Path]:
         """Name where the signer and identity read and, the first time, write the key file that is theirs alone.
 
         They may not write into a state folder that belongs to root, so their own folders hold them and a link in the

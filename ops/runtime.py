@@ -16,7 +16,7 @@ from ops import places
 from ops.settings import MODULES
 
 PROJECT = Path(__file__).resolve().parents[1]
-PACKAGES = ("custody", "ops", *MODULES.values())
+PACKAGES = ("custody", "ops", "openers", *MODULES.values())
 _NOT_NEEDED = shutil.ignore_patterns(
     "site-packages", "test", "tests", "idlelib", "tkinter", "turtledemo", "ensurepip", "config-*", "pkgconfig", "*.a"
 )

@@ -20,7 +20,7 @@ import asyncpg
 import httpx
 import msgspec
 
-from custody.kit.tasks import spawn
+from custody.kit.tasks import leave_to_caller, spawn
 from ops import children, compiled, connections, development_chains, first_look, places, running
 from ops.logs import tail
 from ops.migrate import migrate
@@ -28,6 +28,7 @@ from ops.postgres import EmbeddedPostgres, PostgresFailed
 from ops.programs import Programs
 from ops.runtime import Python, python_for
 from ops.settings import MODULES, Settings
+from ops.unlocking import NotOpened, Unlocker
 
 READY_SECONDS = 60.0
 # Five deaths in a row while starting take three seconds: more than a port needs to become free again.
@@ -67,6 +68,7 @@ class Supervisor:
         self.home = places.open_home(settings.home, settings.uid_base)
         self.owner_url = settings.database_url
         self.programs = Programs(settings, self.home)
+        self._unlocker = Unlocker(settings, self.home, say)
         self._lock = places.Lock(self.home.file("lock"))
         self._postgres: EmbeddedPostgres | None = None
         self._children: dict[str, children.Child] = {}
@@ -91,7 +93,7 @@ class Supervisor:
         each = {name: self.programs.workers(name, module, python) for name, module in (modules or MODULES).items()}
         for process, programs in each.items():
             for program in programs:
-                self._start(program)
+                self._start(await self._unlock(program) if process == "signer" else program)
             if process in _WORKERS:
                 await self._until(process, partial(self._worker_listens, process))
         self._watching.append(spawn(self._turn_logs(), "logs"))
@@ -120,6 +122,7 @@ class Supervisor:
         await asyncio.gather(*self._watching, return_exceptions=True)
         if self._postgres is not None:
             await self._postgres.stop()
+        self._unlocker.close()
         self._lock.release()
 
     def _settle(self) -> None:
@@ -212,8 +215,31 @@ class Supervisor:
                 say(f"a log could not be rotated: {problem}")
             await asyncio.sleep(_LOG_SECONDS)
 
+    async def _unlock(self, program: children.Program) -> children.Program:
+        """Have the key of a sealed file ready for the signer, however long its holder is away."""
+        if not self._unlocker.needed or self._python is None:
+            return program
+        opening = spawn(self._unlocker.open(program, self._python), "unlock", on_failure=leave_to_caller)
+        stopped = spawn(self.stopping.wait(), "stopped", on_failure=leave_to_caller)
+        await asyncio.wait({opening, stopped}, return_when=asyncio.FIRST_COMPLETED)
+        for task in (opening, stopped):
+            task.cancel()
+        await asyncio.gather(opening, stopped, return_exceptions=True)
+        if opening.cancelled():
+            raise NotReady("stopped while starting")
+        try:
+            return opening.result()
+        except NotOpened as problem:
+            raise NotReady(str(problem)) from None
+
+    async def _unlock_again(self, program: children.Program) -> children.Program:
+        if not self._unlocker.needed or self._python is None:
+            return program
+        return await self._unlocker.open_until_it_does(program, self._python)
+
     def _start(self, program: children.Program) -> None:
-        child = children.Child(program, say, mend=_mend)
+        prepare = self._unlock_again if program.name == "signer" else None
+        child = children.Child(program, say, mend=_mend, prepare=prepare)
         self._children[program.name] = child
         child.start()
 

@@ -21,7 +21,7 @@ from custody.kit import metrics_address, name_server, networks, oauth_endpoints,
 from custody.kit.environment import BadSetting
 from custody.policies import user_wallets
 from custody.tenants import presets
-from ops import database_addresses, places
+from ops import database_addresses, holders, places
 
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 # A last label of digits would be an address that is none.
@@ -130,6 +130,7 @@ def _database(source: Mapping[str, str], name: str) -> str:
     return database_addresses.readable(name, source[name].strip(), source)
 
 
+HOLDERS: Final = Kind("holders", lambda source, _: holders.kinds_of(source))
 ANYTHING: Final = Kind("anything", _anything)
 PORT: Final = Kind("port", _port)
 FLAG: Final = Kind("flag", _flag)

@@ -13,7 +13,7 @@ from typing import Final
 from custody.chains import built_in, chains_file, families
 from custody.kit import name_server, oauth_endpoints, opener_settings
 from custody.kit.environment import BadSetting
-from ops import connections, database_addresses, places
+from ops import connections, database_addresses, holders, places
 from ops import variable_kinds as kinds
 
 KNOWN: Final[dict[str, kinds.Kind]] = {
@@ -58,6 +58,9 @@ KNOWN: Final[dict[str, kinds.Kind]] = {
     "SERVICE_METRICS_PORT_SCHEDULER": kinds.PORT,
     "SERVICE_PUBLIC_URL": kinds.PUBLIC_URL,
     "SERVICE_MASTER_KEY_FILE": kinds.FILE_TO_BE,
+    holders.SOURCE: kinds.HOLDERS,
+    holders.UNLOCK: kinds.ANYTHING,
+    # Openers read these by themselves.
     opener_settings.OPENER: kinds.ANYTHING,
     opener_settings.PKCS11_MODULE: kinds.ANYTHING,
     opener_settings.PKCS11_PIN_FILE: kinds.ANYTHING,
@@ -155,7 +158,7 @@ SWITCHES = frozenset(name for name, kind in KNOWN.items() if kind.name in {"flag
 # Of effect where a process runs alone; `custody up` sets them itself.
 SET_BY_SUPERVISOR = (
     *("SERVICE_SIGN_SOCKET", "SERVICE_REVEAL_SOCKET", "SERVICE_IDENTITY_SOCKET", "SERVICE_PEER_UIDS"),
-    *("SERVICE_API_WORKER", "SERVICE_PROXY_WORKER"),
+    *("SERVICE_API_WORKER", "SERVICE_PROXY_WORKER", holders.UNLOCK),
 )
 
 

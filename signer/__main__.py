@@ -24,7 +24,7 @@ from custody.worker.proofs import Proofs
 from custody.worker.sealing import Sealer, Tampered
 from custody.worker.server import Server
 from custody.worker.token_keys import AGENT_KEYS, Tokens, load_or_make
-from signer import delays, master_key, second_readers, settings, statement_keys
+from signer import delays, second_readers, settings, statement_keys
 from signer.acknowledged_orders import AcknowledgedOrders
 from signer.audit_journal import AuditLog, Journal
 from signer.authority_seals import AuthoritySeals
@@ -32,6 +32,8 @@ from signer.breakers import Breakers
 from signer.claims import Claims
 from signer.context import Signer
 from signer.identity_key import IdentityKey
+from signer.key_holders import KeyHolders
+from signer.master_key import MasterKeyFile
 from signer.orders.built_in import KINDS
 from signer.orders.kind import OrderKinds
 from signer.policies import PolicySeals
@@ -91,9 +93,10 @@ async def serve(given: Settings, protections: dict[str, bool], kinds: OrderKinds
 
 async def _build(pool: db.Pool, given: Settings, acknowledged: AcknowledgedOrders, kinds: OrderKinds) -> Signer:
     """Everything a signer consists of; refuses to start with keys that do not belong to this database."""
-    sealer = Sealer(await _keyring(pool, given))
+    master = MasterKeyFile(given.master_key_file, given.master_key_unlock)
+    sealer = Sealer(await _keyring(pool, master))
     identity = IdentityKey(given.identity_key_file)
-    keys = MasterKeys(pool, master_key.of(given.master_key_file), sealer, identity)
+    keys = MasterKeys(pool, master, sealer, identity)
     await keys.begin()
     async with pool.acquire() as connection:
         try:
@@ -101,9 +104,11 @@ async def _build(pool: db.Pool, given: Settings, acknowledged: AcknowledgedOrder
             statements = await statement_keys.load_or_make(connection, sealer)
         except Tampered:
             raise WrongKeyFile(
-                f"The master key {given.master_key_file} does not match this database. Restore the right file."
+                f"The master key {master.path} does not match this database. Restore the right file."
             ) from None
     await keys.register()
+    keys.holders = KeyHolders(given.worker.home / "signer" / "key-holders", master)
+    await keys.holders.tell(pool)
     heads = Heads(given.worker.home / "signer" / "heads.log")
     heads.load()
     claims = Claims(given.worker.home / "signer" / "claims.log")
@@ -157,11 +162,11 @@ def _issued_prices(given: Settings) -> IssuedPrices | None:
     return issued
 
 
-async def _keyring(pool: db.Pool, given: Settings) -> Keyring:
+async def _keyring(pool: db.Pool, master: MasterKeyFile) -> Keyring:
     anything_sealed = await pool.fetchval("SELECT anything_sealed()")
-    keyring, made = master_key.load(given.master_key_file, anything_sealed=anything_sealed)
+    keyring, made = master.load(anything_sealed=anything_sealed)
     if made:
-        said = {"path": str(given.master_key_file)}
+        said = {"path": str(master.path)}
         log.warning("a new master key was made; without it everything sealed is lost: back it up", extra=said)
     return keyring
 

@@ -1,7 +1,8 @@
 """The master key: read from a file that only the signer can read, made once for an empty database, added to.
 
-Each line of the file is a version. Nothing here ever replaces a key that could have sealed something: a version is
-added beside the others, and taken out only when `signer/rotation/` has found that nothing uses it.
+Each line of the file is a version; of a sealed file, each line of what it keeps. Nothing here ever replaces a key that
+could have sealed something: a version is added beside the others, and taken out only when `signer/rotation/` has found
+that nothing uses it. Who opens a sealed file is not changed here: its head stays as it is, to the byte.
 """
 
 import os
@@ -9,10 +10,14 @@ import secrets
 from collections.abc import Iterable
 from pathlib import Path
 
+from custody.kit import key_head
 from custody.kit.errors import Conflict
+from custody.kit.key_head import Head, MalformedHead
 from custody.worker import key_file
 from custody.worker.key_file import KeyFile, KeyFileProblem, WrongKeyFile
 from custody.worker.keyring import Keyring
+from custody.worker.sealed_keys import CannotBeOpened
+from signer.unlock import VARIABLE, Unlock
 
 HEAD = "# Custody master key. Keep a copy apart from the database: without it everything sealed is lost.\n"
 
@@ -21,48 +26,123 @@ class MasterKeyFixed(Conflict):
     """The signer has no permission to write the master key file."""
 
 
-def of(path: Path) -> KeyFile:
-    """The master key file at a path."""
-    return KeyFile(
-        path=path,
-        name="master key",
-        process="signer",
-        cure_other="Restore the right file.",
-        cure_lacking="Copy its line from the host where it was made, or from your backup of the key.",
-    )
+class MasterKeyFile:
+    """The master key file at a path, and what opens it where it is sealed."""
 
-
-def load(path: Path, *, anything_sealed: bool) -> tuple[Keyring, bool]:
-    """The keyring, and whether it was made just now. Never makes a new key over sealed rows."""
-    if _is_there(path):
-        return of(path).read(), False
-    if anything_sealed:
-        raise WrongKeyFile(
-            f"The database holds sealed keys, but there is no master key at {path}. Restore the file from your "
-            "backup, or point SERVICE_MASTER_KEY_FILE to it. A new key cannot open them."
+    def __init__(self, path: Path, unlock: str | None) -> None:
+        self.path = path
+        self._unlock = Unlock(unlock) if unlock else None
+        self.file = KeyFile(
+            path=path,
+            name="master key",
+            process="signer",
+            cure_other="Restore the right file.",
+            cure_lacking="Copy its line from the host where it was made, or from your backup of the key.",
+            opened=lambda content: self._read_lines(content).encode(),
         )
-    key = secrets.token_bytes(32)  # noqa: TID251 - the root of all keys
-    try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        key_file.write(descriptor, HEAD + key_file.lines({1: key}))
-        key_file.sync_folder(path.parent)
-    except OSError as problem:
-        raise KeyFileProblem(f"The master key {path} cannot be made: {problem.strerror}.") from None
-    return Keyring({1: key}), True
+
+    def load(self, *, anything_sealed: bool) -> tuple[Keyring, bool]:
+        """The keyring, and whether it was made just now. Never makes a new key over sealed rows."""
+        if _is_there(self.path):
+            if anything_sealed or not self._is_prepared():
+                return self.file.read(), False
+            made = _make()
+            self._replace(HEAD + key_file.lines(made.versions))
+            return made, True
+        if anything_sealed:
+            raise WrongKeyFile(
+                f"The database holds sealed keys, but there is no master key at {self.path}. Restore the file from "
+                "your backup, or point SERVICE_MASTER_KEY_FILE to it. A new key cannot open them."
+            )
+        if self._unlock is not None:
+            raise WrongKeyFile(
+                f"There is no master key file at {self.path} that {VARIABLE} could open. Make one with `custody keys "
+                "lock`, or unset SERVICE_MASTER_KEY_SOURCE."
+            )
+        made = _make()
+        try:
+            descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            key_file.write(descriptor, HEAD + key_file.lines(made.versions))
+            key_file.sync_folder(self.path.parent)
+        except OSError as problem:
+            raise KeyFileProblem(f"The master key {self.path} cannot be made: {problem.strerror}.") from None
+        return made, True
+
+    def add(self, version: int) -> None:
+        """Put a fresh version beside the others, on disk when this returns; MasterKeyFixed where that may not be."""
+        with key_file.alone(self.path.resolve().parent):
+            text = self._read_lines(self.path.read_bytes())
+            self._replace(f"{text}{'' if text.endswith('\n') else '\n'}{key_file.lines(_make(version).versions)}")
+
+    def remove(self, versions: Iterable[int]) -> None:
+        """Take versions out of the file; the others, and every comment, stay as they are."""
+        gone = {str(version) for version in versions}
+        with key_file.alone(self.path.resolve().parent):
+            lines = self._read_lines(self.path.read_bytes()).splitlines(keepends=True)
+            kept = [line for line in lines if line.startswith("#") or line.strip().split(" ", 1)[0] not in gone]
+            self._replace("".join(kept))
+
+    def head(self) -> Head | None:
+        """The head of a sealed file, to the byte; None of a plain one."""
+        content = self.path.read_bytes()
+        return key_head.split(content)[0] if key_head.is_sealed(content) else None
+
+    def _read_lines(self, content: bytes) -> str:
+        """The lines of a plain file, or those that a sealed one keeps; WrongKeyFile where it is not as it should be."""
+        if not key_head.is_sealed(content):
+            if self._unlock is not None:
+                raise WrongKeyFile(
+                    f"The master key {self.path} is not sealed, though {VARIABLE} is set. Seal it with `custody keys "
+                    "lock`, or unset SERVICE_MASTER_KEY_SOURCE."
+                )
+            return content.decode("ascii", "replace")
+        if self._unlock is None:
+            raise WrongKeyFile(
+                f"The master key {self.path} is sealed. Set SERVICE_MASTER_KEY_SOURCE to the kinds of its holders."
+            )
+        try:
+            return self._unlock.key_of(key_head.split(content)[0].file).open(content)
+        except (MalformedHead, CannotBeOpened) as problem:
+            raise WrongKeyFile(f"{self.path}: {problem.message}") from None
+
+    def _is_prepared(self) -> bool:
+        """Say whether it is a sealed file without a version: `custody keys lock` made it for a first start."""
+        try:
+            content = self.path.read_bytes()
+        except OSError:
+            return False
+        return key_head.is_sealed(content) and not self._read_lines(content)
+
+    def _replace(self, text: str) -> None:
+        """Replace the file atomically, also across a power failure; sealed as it was."""
+        file = self.path.resolve()
+        draft = file.with_name(f".{file.name}.new")
+        owner = file.stat()
+        try:
+            now = file.read_bytes()
+            content = self._seal(now, text) if key_head.is_sealed(now) else text.encode()
+            draft.unlink(missing_ok=True)
+            descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            if (owner.st_uid, owner.st_gid) != (os.geteuid(), os.getegid()):
+                os.fchown(descriptor, owner.st_uid, owner.st_gid)
+            key_file.write(descriptor, content.decode("ascii"))
+            draft.replace(file)
+            key_file.sync_folder(file.parent)
+        except OSError as problem:
+            raise MasterKeyFixed(
+                f"The signer may not write {file} ({problem.strerror}). Change the file yourself (docs/recovery.md), "
+                "then repeat the command."
+            ) from None
+
+    def _seal(self, now: bytes, text: str) -> bytes:
+        head = key_head.split(now)[0]
+        if self._unlock is None:
+            raise WrongKeyFile(f"The master key {self.path} is sealed, and {VARIABLE} is not set.")
+        return self._unlock.key_of(head.file).seal(head, text)
 
 
-def add(path: Path, version: int) -> None:
-    """Put a fresh version beside the others, on disk when this returns; MasterKeyFixed where that may not be."""
-    key = secrets.token_bytes(32)  # noqa: TID251 - the root of all keys
-    text = path.read_text()
-    _replace(path, f"{text}{'' if text.endswith('\n') else '\n'}{key_file.lines({version: key})}")
-
-
-def remove(path: Path, versions: Iterable[int]) -> None:
-    """Take versions out of the file; the others, and every comment, stay as they are."""
-    gone = {str(version) for version in versions}
-    lines = path.read_text().splitlines(keepends=True)
-    _replace(path, "".join(line for line in lines if line.startswith("#") or line.strip().split(" ", 1)[0] not in gone))
+def _make(version: int = 1) -> Keyring:
+    return Keyring({version: secrets.token_bytes(32)})  # noqa: TID251 - the root of all keys
 
 
 def _is_there(path: Path) -> bool:
@@ -74,23 +154,3 @@ def _is_there(path: Path) -> bool:
     except OSError as problem:
         raise KeyFileProblem(f"The master key {path} cannot be looked at: {problem.strerror}.") from None
     return True
-
-
-def _replace(path: Path, content: str) -> None:
-    """Replace the file atomically, also across a power failure."""
-    file = path.resolve()
-    draft = file.with_name(f".{file.name}.new")
-    owner = file.stat()
-    try:
-        draft.unlink(missing_ok=True)
-        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        if (owner.st_uid, owner.st_gid) != (os.geteuid(), os.getegid()):
-            os.fchown(descriptor, owner.st_uid, owner.st_gid)
-        key_file.write(descriptor, content)
-        draft.replace(file)
-        key_file.sync_folder(file.parent)
-    except OSError as problem:
-        raise MasterKeyFixed(
-            f"The signer may not write {file} ({problem.strerror}). Change the file yourself (docs/recovery.md), "
-            "then repeat the command."
-        ) from None

@@ -37,6 +37,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     sign_socket: Path
     reveal_socket: Path
     master_key_file: Path
+    # Where the key of a sealed file is.
+    master_key_unlock: str | None
     identity_key_file: Path
     checkpoint_file: Path | None
     empty_policy: str
@@ -64,6 +66,7 @@ def read(source: Mapping[str, str] = os.environ) -> Settings:
         sign_socket=environment.sign_socket(source),
         reveal_socket=environment.reveal_socket(source),
         master_key_file=environment.path(source, "SERVICE_MASTER_KEY_FILE", worker.home / "master.key"),
+        master_key_unlock=source.get("SERVICE_MASTER_KEY_UNLOCK", "").strip() or None,
         identity_key_file=environment.identity_key_file(source),
         checkpoint_file=_checkpoint_file(source),
         empty_policy=environment.choice(source, "SERVICE_EMPTY_POLICY", ("allow", "deny")),

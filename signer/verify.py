@@ -13,8 +13,9 @@ from custody.kit import db, logs
 from custody.worker import harden, verify
 from custody.worker.sealing import Sealer
 from custody.worker.verify import Held
-from signer import master_key, settings
+from signer import settings
 from signer.identity_key import IdentityKey
+from signer.master_key import MasterKeyFile
 from signer.rollback_journal import SETS, VERSIONS, Heads
 from signer.rotation.keys import MasterKeys
 from signer.rotation.registry import KINDS
@@ -78,9 +79,10 @@ async def look(given: Settings) -> Report:
     pool = await db.open_pool_when_there(given.worker.database_url, size=2, seconds=verify.DATABASE_SECONDS)
     try:
         # Never a new key: a database that holds nothing sealed has nothing to verify.
-        sealer = Sealer(master_key.load(given.master_key_file, anything_sealed=True)[0])
+        master = MasterKeyFile(given.master_key_file, given.master_key_unlock)
+        sealer = Sealer(master.load(anything_sealed=True)[0])
         identity = IdentityKey(given.identity_key_file)
-        await MasterKeys(pool, master_key.of(given.master_key_file), sealer, identity).begin()
+        await MasterKeys(pool, master, sealer, identity).begin()
         seals = await verify.check(pool, sealer, KINDS)
         return Report(seals, await _older(pool, given), await _absent(pool))
     finally:

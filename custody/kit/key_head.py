@@ -95,7 +95,8 @@ def _blob(text: str) -> bytes:
     try:
         blob = b64decode(text, validate=True)
     except (binascii.Error, ValueError):
-        raise MalformedHead("The sealed key file is malformed: what a holder wrapped is not base64.") from None
+        blob = b""
+    # One spelling alone: what else decodes to the same bytes was written by nobody.
     if b64encode(blob).decode() != text or len(blob) > MAX_HOLDER_BLOB:
-        raise MalformedHead("The sealed key file is malformed: what a holder wrapped is too long, or not base64.")
+        raise MalformedHead("The sealed key file is malformed: a holder wrapped no base64 of 8,192 bytes at most.")
     return blob

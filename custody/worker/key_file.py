@@ -1,9 +1,11 @@
 """Key files of workers: each line is a version and 64 hex digits, read strictly. Normative: docs/sealed-blob.md 2."""
 
+import fcntl
 import os
 import re
 import stat
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -36,6 +38,8 @@ class KeyFile(msgspec.Struct, frozen=True, kw_only=True):
     # What the operator does about the key of another deployment, and about a version that is not in it.
     cure_other: str
     cure_lacking: str
+    # What is read of the content: of a sealed one what it keeps.
+    opened: Callable[[bytes], bytes] = bytes
 
     def read(self) -> Keyring:
         """The versions of a file that is there; KeyFileProblem, without a word of it, for one that cannot be used."""
@@ -54,7 +58,7 @@ class KeyFile(msgspec.Struct, frozen=True, kw_only=True):
             raise WrongKeyFile(f"Others can read the {name} {path}. Run: chmod 600 {path}")
         versions: dict[int, bytes] = {}
         # Strict to the letter: what an editor or a copy has changed is refused, not guessed at.
-        for line in content.decode("ascii", "replace").splitlines():
+        for line in self.opened(content).decode("ascii", "replace").splitlines():
             if not line.strip() or line.startswith("#"):
                 continue
             said = _LINE.fullmatch(line.strip())
@@ -82,6 +86,19 @@ def write(descriptor: int, content: str) -> None:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Be the only one who replaces key files of a folder; KeyFileProblem where another program is at it."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError:
+        raise KeyFileProblem(f"Another program changes a key file in {folder} just now; repeat the command.") from None
+    finally:
+        os.close(handle)
 
 
 def sync_folder(folder: Path) -> None:

@@ -113,7 +113,7 @@ def _sign(region: str, what: str, body: bytes) -> tuple[Any, str | None]:
         raise Refused(f"AWS gives no credentials ({_code(problem.response)}): see to the role.") from None
     except (BotoCoreError, ValueError) as problem:
         # Its own words may repeat a line of a file of credentials.
-        raise BadSettings(f"AWS is not asked, for a setting is wrong: {_told(problem)}.") from None
+        raise BadSettings(f"AWS is not asked, for a setting is wrong: {_tell(problem)}.") from None
 
 
 def _text(value: str | bytes) -> str:
@@ -142,7 +142,7 @@ def _outcome(answer: asking.Answer, right: str) -> NotOpened:
     return Away(f"What answers at the address of AWS KMS is something else ({said}).")
 
 
-def _told(problem: Exception) -> str:
+def _tell(problem: Exception) -> str:
     match type(problem).__name__:
         case "PartialCredentialsError":
             return "one half of the credentials is missing"

@@ -53,7 +53,12 @@ def wrap(name: str, file: str, key: bytes) -> tuple[str, bytes]:
 
 def unwrap(name: str, blob: bytes, file: str) -> bytes:
     """Open with the recovery key in the file that the settings name, or else as it is typed at the terminal."""
-    private = _private(_kept() if os.environ.get(FILE) else _typed())
+    return unwrap_with(_read_file() if os.environ.get(FILE) else _ask(), name, blob, file)
+
+
+def unwrap_with(text: str, name: str, blob: bytes, file: str) -> bytes:
+    """Open with a recovery key as it was written down."""
+    private = _private(text)
     if _public_of(private) != name:
         raise NotOurs("That is another recovery key: the sealed key file names a holder with a different public key.")
     try:
@@ -73,7 +78,7 @@ def _private(text: str) -> X25519PrivateKey:
         raise BadSettings(str(problem)) from None
 
 
-def _kept() -> str:
+def _read_file() -> str:
     path = os.environ[FILE]
     try:
         # Not waited for, should it be a pipe that nobody writes to.
@@ -94,7 +99,7 @@ def _kept() -> str:
         os.close(opened)
 
 
-def _typed() -> str:
+def _ask() -> str:
     """Ask at the terminal, unechoed; only where this process is the one that the terminal listens to."""
     missing = f"Opening by a recovery key needs it: in a file named by {FILE}, or typed at a terminal."
     try:

@@ -3,11 +3,12 @@
 from typing import Any
 
 from custody.kit.db import Pool
-from custody.worker.key_file import KeyFile
 from custody.worker.keyring import Keyring
 from custody.worker.keys import Keys
 from custody.worker.sealing import Sealer
 from signer.identity_key import IdentityKey
+from signer.key_holders import KeyHolders
+from signer.master_key import MasterKeyFile
 
 # Any number that only these use cases use: of two signers one adds or retires, the other finds it done.
 ADVISORY_LOCK = "SELECT pg_advisory_xact_lock(7160012)"
@@ -20,8 +21,11 @@ _ADD = (
 class MasterKeys(Keys):
     """Keeps both sealers and identity's key file up to date with the master key file and the database."""
 
-    def __init__(self, pool: Pool, file: KeyFile, sealer: Sealer, identity: IdentityKey) -> None:
-        super().__init__(pool, file, sealer, "fingerprint")
+    def __init__(self, pool: Pool, file: MasterKeyFile, sealer: Sealer, identity: IdentityKey) -> None:
+        super().__init__(pool, file.file, sealer, "fingerprint")
+        self.master = file
+        # Notes who may open the file; not where somebody only looks.
+        self.holders: KeyHolders | None = None
         self._identity = identity
 
     async def begin(self) -> None:
@@ -29,6 +33,12 @@ class MasterKeys(Keys):
         await super().begin()
         self._identity.sealer.look_again = self._sealer.look_again
         self._identity.keep()
+
+    async def refresh(self) -> None:
+        """Read file and database again, and note who may open the file now."""
+        await super().refresh()
+        if self.holders is not None:
+            await self.holders.tell(self._pool)
 
     def read_file(self) -> None:
         """Take the file as it is now; KeyFileProblem where it cannot be used."""

@@ -23,7 +23,6 @@ from custody.worker.acts import operating, tell
 from custody.worker.call import Call
 from custody.worker.proven import ProvenPlatform
 from custody.worker.registry import ENDS, IDENTITY_TABLES, IS_SETTLED, OLD_SESSIONS, SETTLED
-from signer import master_key
 from signer.context import Signer
 from signer.rotation.keys import ADVISORY_LOCK
 from signer.rotation.registry import KINDS
@@ -73,7 +72,7 @@ async def _begin(signer: Signer, call: Call[ProvenPlatform], message: RotateKeys
         if not ready and (message.force or not waiting or not begins):
             version = max(row["version"] for row in rows) + 1
             # On disk before anything else knows of it; until it is begun nothing is sealed with it.
-            master_key.add(signer.keys.path, version)
+            signer.keys.master.add(version)
             signer.keys.read_file()
             await signer.keys.register_in(connection)
             await tell(connection, call, "key.version_added", "master_key", str(version))
@@ -124,7 +123,7 @@ async def _retire(signer: Signer, call: Call[ProvenPlatform]) -> VersionsRetired
     gone = {row["version"] for row in rows if row["retired_at"] is not None} & signer.sealer.keyring.versions.keys()
     if gone:
         # After the commit: cut off before this, the line stays in the file, and the next call takes it out.
-        master_key.remove(signer.keys.path, gone)
+        signer.keys.master.remove(gone)
         signer.keys.read_file()
     return VersionsRetired(version, sorted({*retired, *gone}))
 

@@ -9,7 +9,7 @@ import pytest
 
 from custody.worker.sealing import Context, Sealer
 from ops import places
-from signer import master_key
+from signer.master_key import MasterKeyFile
 from tests.fixtures.callers import Agent, Tenant, new_tenant, platform_client, rule
 from tests.fixtures.deployments import database_apart, deploy, owner_of
 from tests.fixtures.server import Service
@@ -101,7 +101,7 @@ def _be_busy(service: Service, tenant: Tenant, agent: Agent) -> None:
 
 
 async def _secrets(service: Service, tenant: Tenant, agent: Agent) -> dict[str, bytes]:
-    keyring, _ = master_key.load(service.home / "master.key", anything_sealed=True)
+    keyring, _ = MasterKeyFile(service.home / "master.key", None).load(anything_sealed=True)
     sealer = Sealer(keyring)
     async with owner_of(service.database) as owner:
         incarnation = str(await owner.fetchval("SELECT incarnation FROM agents WHERE id = $1", agent.id))

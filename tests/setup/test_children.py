@@ -145,9 +145,9 @@ async def test_a_child_that_will_not_end_is_killed_in_bounded_time(make: Make, t
 @pytest.mark.skipif(sys.platform != "linux", reason="the parent-death signal is Linux's")
 def test_children_end_with_a_supervisor_that_is_killed(tmp_path: Path) -> None:
     code = (
-        "import sys, time; from ops.launch import launch\n"
+        "import sys, time; from ops.launch import Streams, launch\n"
         "child = launch([sys.executable, '-c', 'import signal; signal.pause()'], environment={},"
-        " output=open(sys.argv[1], 'wb')); print(child.pid, flush=True); time.sleep(60)"
+        " streams=Streams(open(sys.argv[1], 'wb'))); print(child.pid, flush=True); time.sleep(60)"
     )
     parent = subprocess.Popen([sys.executable, "-c", code, tmp_path / "log"], stdout=subprocess.PIPE, text=True)
     assert parent.stdout is not None

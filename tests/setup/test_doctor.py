@@ -157,7 +157,7 @@ def test_uids_that_were_not_looked_at_are_not_called_alone(tmp_path: Path) -> No
     holds.release()
 
     assert nothing_runs.startswith("not looked at: `custody up` does not run in this state folder")
-    assert without_own == "not looked at: `custody up` runs here without uids of its own (64710 to 64716 unused)"
+    assert without_own == "not looked at: `custody up` runs here without uids of its own (64710 to 64717 unused)"
 
 
 def test_a_free_port_beside_a_running_supervisor_is_wrong(tmp_path: Path) -> None:

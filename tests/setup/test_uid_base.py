@@ -103,7 +103,7 @@ def test_a_process_of_another_base_is_nothing_here(open_folder: Path) -> None:
             ("sign", "reveal", "identity"), "closed"
         )
         assert re.search(
-            r"^ok     uids: 64720 to 64726, of this deployment alone among \d+ processes", alone, re.MULTILINE
+            r"^ok     uids: 64720 to 64727, of this deployment alone among \d+ processes", alone, re.MULTILINE
         )
         assert {Path(f"{home}/signer").stat().st_uid for home in (one, two)} == {OURS["signer"], OTHERS["signer"]}
 
@@ -164,7 +164,7 @@ def test_a_base_that_cannot_be_is_refused_by_name(base: str) -> None:
 
 @pytest.mark.parametrize(
     ("range_of", "refused"),
-    [("65000:100", False), ("60806:65536", True), ("60807:65536", False), ("60000:801", True), ("60000:800", False)],
+    [("65000:100", False), ("60807:65536", True), ("60808:65536", False), ("60000:801", True), ("60000:800", False)],
 )
 def test_a_base_in_a_range_of_containers_is_refused(tmp_path: Path, range_of: str, refused: bool) -> None:
     file = tmp_path / "subuid"
@@ -173,7 +173,7 @@ def test_a_base_in_a_range_of_containers_is_refused(tmp_path: Path, range_of: st
     if not refused:
         assert places.unused_uid_base(given, files) == 60800
         return
-    with pytest.raises(BadSetting, match=f"SERVICE_UID_BASE: uid 6080[06] is that of containers of builder .{file}"):
+    with pytest.raises(BadSetting, match=f"SERVICE_UID_BASE: uid 6080[07] is that of containers of builder .{file}"):
         places.unused_uid_base(given, files)
 
 
@@ -212,6 +212,6 @@ def test_ranges_are_the_same_or_apart() -> None:
     assert places.uid_base({}) == 64710
     assert places.UIDS == {
         **{"postgres": 64710, "signer": 64711, "api": 64712, "scheduler": 64713},
-        **{"proxy": 64714, "identity": 64715, "chain": 64716},
+        **{"proxy": 64714, "identity": 64715, "chain": 64716, "opener": 64717},
     }
     assert not set(places.uids(64710).values()) & set(places.uids(64720).values())

@@ -111,7 +111,7 @@ def test_a_master_key_behind_a_closed_folder_is_not_taken_for_a_missing_one(tmp_
     (closed / "master.key").write_text(f"{KEY_LINE}\n")
     closed.chmod(0)
 
-    code, said = _as_somebody(f"load(Path({str(closed / 'master.key')!r}), anything_sealed=False)")
+    code, said = _as_somebody(f"MasterKeyFile(Path({str(closed / 'master.key')!r}), None).load(anything_sealed=False)")
 
     closed.chmod(0o700)
     assert (code, "Traceback" in said) == (1, False), said
@@ -239,7 +239,7 @@ def _as_somebody(act: str) -> tuple[int, str]:
 import os
 from pathlib import Path
 from custody.worker.key_file import KeyFileProblem
-from signer.master_key import load
+from signer.master_key import MasterKeyFile
 if os.getuid() == 0:
     os.setgroups([]), os.setresgid(*[{SOMEBODY}] * 3), os.setresuid(*[{SOMEBODY}] * 3)
 try:

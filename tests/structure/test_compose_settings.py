@@ -28,6 +28,8 @@ NOT_OF_A_PROCESS = {
     *opener_settings.RESERVED,
     # And its uid is the image's.
     "SERVICE_UID_BASE",
+    # The opener's, and of a person beside it.
+    "SERVICE_MASTER_KEY_SOURCE",
 }
 
 
@@ -93,8 +95,8 @@ def test_every_fixed_setting_is_said_by_the_file_or_an_image() -> None:
     said |= {name for stage in stages().values() for name in stage.environment}
     ports = {f"SERVICE_{one}_{what}" for one in ("API", "PROXY") for what in ("HOST", "PORT", "WORKER", "WORKERS")}
 
-    # In the state folder, where nothing says otherwise.
-    assert FIXED - said - ports == {"SERVICE_IDENTITY_KEY_FILE"}
+    # In the state folder, where nothing says otherwise; and what only the file for an opener says.
+    assert FIXED - said - ports == {"SERVICE_IDENTITY_KEY_FILE", "SERVICE_MASTER_KEY_UNLOCK"}
     published = [SET["services"][one]["ports"] for one in ("api", "proxy")]
     assert published == [
         [f"set-SERVICE_{one}_HOST:set-SERVICE_{one}_PORT:{port}"] for one, port in (("API", 3200), ("PROXY", 8080))

@@ -23,6 +23,7 @@ BOUNDS = {
     "tenant_command": (0, 0),
     "words": (0, 0),
     "ops": (0, 0),
+    "openers": (0, 0),
     "tests": (0, 0),
     "bench": (0, 0),
     "sdk": (0, 0),

@@ -1,0 +1,301 @@
+"""`custody keys lock`, `holders`, `unlock-file`: each opens again what it wrapped, and replaces in one step."""
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from custody.kit.key_head import Head, is_sealed, split
+from custody.worker import key_file
+from openers.kinds import recovery
+from tests.fixtures.each import each
+from tests.fixtures.terminal import Terminal
+from tests.outside.processes import PROJECT
+
+PLAIN = f"# Custody master key.\n1 {'ab' * 32}\n2 {'cd' * 32}\n"
+
+
+class Desk:
+    """A master key file, and somebody who may open it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.file, self.folder = folder / "master.key", folder
+        self.environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(PROJECT)}
+
+    def write(self, content: str = PLAIN) -> None:
+        """Have a plain file."""
+        self.file.write_text(content)
+        self.file.chmod(0o600)
+
+    def command(self, *words: str) -> list[str]:
+        return [sys.executable, "-P", "-m", "openers.locking", "--file", str(self.file), *words]
+
+    def run(self, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        """Run it where nobody is at the terminal."""
+        return subprocess.run(
+            self.command(*words),
+            env=self.environment | environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            start_new_session=True,
+            check=False,
+        )
+
+    def do(self, *words: str, **environment: str) -> str:
+        ended = self.run(*words, **environment)
+        assert ended.returncode == 0, ended.stderr
+        return ended.stdout
+
+    def recovery_key(self, name: str = "recovery") -> tuple[str, dict[str, str]]:
+        """A recovery key that was made elsewhere: its public half, and settings that lead to it."""
+        text, public = recovery.make()
+        path = self.folder / name
+        path.write_text(text + "\n")
+        path.chmod(0o600)
+        return f"recovery:{public}", {"SERVICE_RECOVERY_KEY_FILE": str(path)}
+
+    @property
+    def head(self) -> Head:
+        return split(self.file.read_bytes())[0]
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    """A desk with a plain file of two versions."""
+    found = Desk(tmp_path)
+    found.write()
+    yield found
+    # Whatever was done: no draft with keys lies about, and nobody else can read the file.
+    assert {path.name for path in tmp_path.iterdir() if path.name.startswith(".")} == set()
+    assert not stat.S_IMODE(found.file.stat().st_mode) & 0o077
+
+
+def test_a_file_is_sealed_by_a_recovery_key_that_is_shown_and_typed_back(desk: Desk) -> None:
+    at = Terminal(desk.command("lock", "--to", "recovery"), desk.environment)
+    at.read_until("shown this once.")
+    text = at.read_until("Press Enter").strip()
+    at.type("")
+    at.read_until("Type the recovery key")
+    at.type(recovery.make()[0])
+    at.read_until("That is another one.")
+    at.read_until("Type the recovery key")
+    at.type(text.lower())
+    code = at.end()
+
+    assert code == 0, at.shown
+    assert "SERVICE_MASTER_KEY_SOURCE=recovery" in at.shown
+    assert at.shown.count(text) == 1
+    assert "\x1b[3J" in at.shown
+    assert is_sealed(desk.file.read_bytes())
+    assert "abab" not in desk.file.read_text()
+    assert [one.name for one in desk.head.holders] == [recovery.public_of(text)]
+
+    opening = Terminal(desk.command("unlock-file"), desk.environment)
+    opening.read_until("Recovery key, not shown: ")
+    opening.type(text)
+    assert opening.end() == 0, opening.shown
+    assert text not in opening.shown
+    assert desk.file.read_text() == PLAIN
+
+
+def test_a_file_without_versions_is_made_for_a_first_start(desk: Desk) -> None:
+    desk.file.unlink()
+    holder, opens = desk.recovery_key()
+
+    said = desk.do("lock", "--to", holder)
+
+    assert said.startswith("Made, without a version until the first start,")
+    assert "Copies of the plain file" not in said
+    assert desk.do("unlock-file", **opens)
+    assert desk.file.read_text() == ""
+
+
+def test_holders_come_and_go_under_the_same_key_until_it_is_another(desk: Desk) -> None:
+    first, opens_first = desk.recovery_key("one")
+    second, opens_second = desk.recovery_key("two")
+    desk.do("lock", "--to", first)
+    before = desk.head.file
+    copy = desk.file.read_bytes()
+
+    desk.do("holders", "--add", second, **opens_first)
+    assert (desk.head.file, len(desk.head.holders)) == (before, 2)
+    desk.do("holders", "--remove", first, **opens_second)
+    assert desk.run("unlock-file", **opens_first).returncode != 0
+    # Under the same key, so a copy of before and its holder open what is sealed from now on too.
+    desk.do("holders", "--new-file-key", **opens_second)
+    assert desk.head.file != before
+    desk.do("unlock-file", **opens_second)
+    assert desk.file.read_text() == PLAIN
+
+    desk.file.write_bytes(copy)
+    assert desk.run("unlock-file", **opens_second).returncode != 0
+    desk.do("unlock-file", **opens_first)
+
+
+def test_all_wrap_again_when_they_are_refreshed(desk: Desk) -> None:
+    holder, opens = desk.recovery_key()
+    desk.do("lock", "--to", holder)
+    before = desk.head.holders
+
+    desk.do("holders", "--refresh", **opens)
+
+    assert [one.name for one in desk.head.holders] == [one.name for one in before]
+    assert desk.head.holders[0].blob != before[0].blob
+    desk.do("unlock-file", **opens)
+
+
+REFUSED = {
+    "no terminal": (("lock", "--to", "recovery"), "shown and typed at a terminal"),
+    "no such kind": (("lock", "--to", "paper:x", "--to", "recovery:00"), "There is no kind of holder 'paper'"),
+    "a public key that is none": (("lock", "--to", "recovery:00"), "64 hex digits"),
+    "a point of small order": (("lock", "--to", f"recovery:{'00' * 32}"), "anybody could open"),
+    "a provider alone": (("lock", "--to", "systemd:host"), "No holder is your own"),
+    "holders of a plain file": (("holders", "--refresh"), "is not sealed"),
+    "a plain file unlocked": (("unlock-file",), "is not sealed"),
+}
+
+
+@each(("words", "said"), list(REFUSED.values()), ids=list(REFUSED))
+def test_an_act_that_cannot_be_done_changes_nothing(
+    words: tuple[str, ...], said: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    desk = Desk(tmp_path_factory.mktemp("desk"))
+    desk.write()
+
+    ended = desk.run(*words)
+
+    assert ended.returncode != 0
+    assert said in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert desk.file.read_text() == PLAIN
+
+
+def test_a_file_that_is_wrong_is_not_sealed(desk: Desk) -> None:
+    holder, _ = desk.recovery_key()
+    for content, said in (("1 abcd\n", "is not a master key file"), ("", "holds no key")):
+        desk.write(content)
+        ended = desk.run("lock", "--to", holder)
+        assert (ended.returncode, said in ended.stderr) == (1, True), ended.stderr
+    desk.file.chmod(0o640)
+    assert "Others can read" in desk.run("lock", "--to", holder).stderr
+    desk.write()
+    desk.do("lock", "--to", holder)
+    assert "is sealed already" in desk.run("lock", "--to", holder).stderr
+
+
+def test_the_last_holder_and_the_last_of_the_operators_own_stay(desk: Desk) -> None:
+    holder, opens = desk.recovery_key()
+    desk.do("lock", "--to", holder)
+
+    ended = desk.run("holders", "--remove", "recovery", **opens)
+    unknown = desk.run("holders", "--remove", "awskms", **opens)
+
+    assert "last holder cannot go" in ended.stderr
+    assert "0 holders are meant" in unknown.stderr
+    assert len(desk.head.holders) == 1
+
+
+def test_a_file_that_the_signer_changes_meanwhile_is_not_replaced(desk: Desk) -> None:
+    """A version that was added between reading and replacing would be lost, and all that it seals."""
+    added = PLAIN + f"3 {'ef' * 32}\n"
+    at = Terminal(desk.command("lock", "--to", "recovery"), desk.environment)
+    at.read_until("shown this once.")
+    text = at.read_until("Press Enter").strip()
+    desk.write(added)
+    at.type("")
+    at.read_until("Type the recovery key")
+    at.type(text)
+
+    assert at.end() == 1
+    assert "was changed meanwhile; nothing was changed" in at.shown
+    assert desk.file.read_text() == added
+
+    holder, _ = desk.recovery_key()
+    with key_file.alone(desk.folder):
+        assert "Another program changes a key file" in desk.run("lock", "--to", holder).stderr
+    assert desk.file.read_text() == added
+
+
+def test_a_link_is_followed_and_stays_one(desk: Desk) -> None:
+    """As `custody up` makes it, where processes have uids of their own."""
+    (desk.folder / "signer").mkdir()
+    desk.file.rename(desk.folder / "signer" / "master.key")
+    desk.file.symlink_to(Path("signer", "master.key"))
+    holder, opens = desk.recovery_key()
+
+    desk.do("lock", "--to", holder)
+
+    assert desk.file.is_symlink()
+    desk.do("unlock-file", **opens)
+    assert (desk.folder / "signer" / "master.key").read_text() == PLAIN
+
+
+# The calls of a command that touch the disk, of which any may be the last; and one that is never reached, the control.
+STEPS = 9
+NEVER = 30
+
+
+@pytest.mark.long
+@each("step", [*range(STEPS), NEVER])
+def test_a_command_that_is_killed_at_any_step_leaves_a_file_that_opens(
+    step: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    desk = Desk(tmp_path_factory.mktemp("killed"))
+    desk.write()
+    holder, opens = desk.recovery_key()
+    other, _ = desk.recovery_key("other")
+    for words in (
+        ("lock", "--to", holder),
+        ("holders", "--add", other),
+        ("holders", "--new-file-key"),
+        ("unlock-file",),
+    ):
+        killed = subprocess.run(
+            [sys.executable, "-P", "-c", KILLED, str(step), "--file", str(desk.file), *words],
+            env=desk.environment | opens,
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
+        assert killed.returncode == (0 if step == NEVER else -signal.SIGKILL), killed.stderr
+        content = desk.file.read_bytes()
+        if is_sealed(content):
+            Desk.do(_copy(desk, tmp_path_factory), "unlock-file", **opens)
+        else:
+            assert content == PLAIN.encode()
+        if killed.returncode:
+            # What was cut off is done by the next call.
+            ended = desk.run(*words, **opens)
+            assert ended.returncode == 0 or "already" in ended.stderr or "is not sealed" in ended.stderr, ended.stderr
+
+
+KILLED = """
+import os, signal, sys
+left = int(sys.argv[1])
+def count(event, _arguments):
+    global left
+    if event.split(".")[0] in ("open", "os") and left >= 0:
+        frame = sys._getframe()
+        while frame and not frame.f_code.co_filename.endswith(("locking.py", "key_file.py")):
+            frame = frame.f_back
+        if frame is not None and frame.f_code.co_name in ("replace", "write", "sync_folder", "alone", "read"):
+            left -= 1
+            if left == -1:
+                os.kill(os.getpid(), signal.SIGKILL)
+from openers import locking
+sys.addaudithook(count)
+sys.exit(locking.main(sys.argv[2:]))
+"""
+
+
+def _copy(desk: Desk, folders: pytest.TempPathFactory) -> Desk:
+    copy = Desk(folders.mktemp("copy"))
+    copy.file.write_bytes(desk.file.read_bytes())
+    copy.file.chmod(0o600)
+    return copy
