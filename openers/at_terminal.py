@@ -9,7 +9,8 @@ import time
 
 from custody.kit.key_head import Head, Holder
 from custody.kit.opener_settings import RECOVERY_KEY_FILE
-from openers.kinds import people, recovery
+from openers.__main__ import module_of
+from openers.kinds import recovery
 from openers.outcomes import BadSettings, NotOpened, NotOurs
 from openers.shares import Paper, Terminal, hand_out, open_terminal
 from openers.wrapped import Wrapped
@@ -30,6 +31,7 @@ def make_recovery(file: str, key: bytes) -> Wrapped:
 
 def make_shares(given: str, file: str, key: bytes) -> Wrapped:
     """Split the key among people, and hand out what each takes away."""
+    people = module_of("people")
     split = people.split(given, file, key)
     with open_terminal() as terminal:
         hand_out([people.paper_of(at, share) for at, share in enumerate(split.shares)], terminal)
@@ -37,7 +39,8 @@ def make_shares(given: str, file: str, key: bytes) -> Wrapped:
 
     def open_again(head: Head) -> bytes:
         gathering = people.Gathering(people.read_blob(holder.name, holder.blob), head.file)
-        return next(filter(None, (gathering.add(share, 0) for share in split.shares)))
+        key: bytes = next(filter(None, (gathering.add(share, 0) for share in split.shares)))
+        return key
 
     return Wrapped(holder, open_again)
 
@@ -61,15 +64,17 @@ def _ask(terminal: Terminal, holder: Holder, file: str) -> bytes:
     if holder.kind == "recovery":
         typed = terminal.ask("Recovery key, not shown: ")
         return recovery.unwrap_with(typed, holder.name, holder.blob, file)
+    people = module_of("people")
     shared = people.read_blob(holder.name, holder.blob)
     gathering = people.Gathering(shared, file)
     for _ in range(TRIES + shared.needed):
         there = gathering.counts(time.monotonic())
+        typed = terminal.ask(f"Share {there.came + 1} of {there.needed}, not shown: ")
         try:
-            if key := gathering.add(
-                terminal.ask(f"Share {there.came + 1} of {there.needed}, not shown: "), time.monotonic()
-            ):
-                return key
+            key: bytes | None = gathering.add(typed, time.monotonic())
         except people.NoShare as problem:
             terminal.say(f"{problem}\n")
+            continue
+        if key is not None:
+            return key
     raise NotOurs("Too many that were typed are no shares of this file. Begin again.")

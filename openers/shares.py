@@ -1,4 +1,4 @@
-"""What people take away from a terminal: shares and recovery keys, shown once each, and typed back.
+"""Shares and recovery keys as people take them away from a terminal: shown once each, and typed back.
 
 Only at a terminal, and on its other screen, which leaves no lines to scroll back to. Never in files or arguments.
 """

@@ -9,5 +9,7 @@ IS_CHECKOUT: Final = (_ROOT / "Makefile").is_file() and (_ROOT / "scripts" / "se
 START: Final = "`make run`" if IS_CHECKOUT else "`custody up`"
 SET_UP: Final = "run scripts/set-up" if IS_CHECKOUT else "install the wheel of Custody again, with what it needs"
 MCP: Final = "make mcp" if IS_CHECKOUT else "pip install 'custody[mcp]', with Python 3.13"
+# The openers' own interpreter, with the libraries of holders, where `make openers` set it up.
+OPENERS_PYTHON: Final = _ROOT / ".venv-openers" / "bin" / "python"
 # The MCP server's own interpreter, as the first of these sets it up.
 MCP_PYTHON: Final = _ROOT / ".venv-mcp" / "bin" / "python"

@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 
-from ops import places
+from ops import checkout, places
 from ops.holders import SOURCE, kinds_of
 from ops.programs import Programs
 from ops.settings import Settings
@@ -36,7 +36,8 @@ def run(settings: Settings, chosen: argparse.Namespace) -> int:
 def call(settings: Settings, words: list[str]) -> int:
     """Run the program with these words, and give it the terminal."""
     environment = {**settings.environment, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    command = [sys.executable, "-P", "-m", "openers.locking", *words]
+    program = checkout.OPENERS_PYTHON if checkout.OPENERS_PYTHON.exists() else sys.executable
+    command = [str(program), "-P", "-m", "openers.locking", *words]
     return subprocess.run(command, env=environment, check=False).returncode  # noqa: S603 - our own program
 
 

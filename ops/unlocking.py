@@ -14,7 +14,7 @@ import msgspec
 from custody.kit.key_head import Head, MalformedHead
 from custody.kit.opener_settings import UNLOCK_SOCKET
 from custody.kit.tasks import leave_to_caller, spawn
-from ops import children, places
+from ops import checkout, children, places
 from ops.holders import SOURCE, UNLOCK, kinds_of, read_head
 from ops.opener_process import Answer, environment_for, kill, listen, start
 from ops.runtime import Python
@@ -133,7 +133,7 @@ class Unlocker:
         environment = environment_for(kind, self._settings.environment) | python.environment
         if kind == "people":
             environment[UNLOCK_SOCKET] = str(self.socket())
-        command = (str(python.program), "-m", "openers", kind, "open")
+        command = (str(self._program(python)), "-m", "openers", kind, "open")
         process = start(command, environment, head, self._home.uid_of("opener"))
         self._asked.add(process)
         try:
@@ -147,6 +147,11 @@ class Unlocker:
         uid = self._home.uid_of("opener")
         run = places.socket_folder(self._home.file("run-opener"), owner=uid, mode=0o700)
         return run / "unlock.sock"
+
+    def _program(self, python: Python) -> Path:
+        """The interpreter that has the libraries of holders; in a checkout they are apart from the service's own."""
+        apart = checkout.OPENERS_PYTHON
+        return apart if apart.exists() and (not self._home.separate or places.readable(apart)) else python.program
 
     def _kill_all(self) -> None:
         for process in list(self._asked):

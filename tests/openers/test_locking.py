@@ -78,13 +78,11 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
 
 def test_a_file_is_sealed_by_a_recovery_key_that_is_shown_and_typed_back(desk: Desk) -> None:
     at = Terminal(desk.command("lock", "--to", "recovery"), desk.environment)
-    at.read_until("shown this once.")
-    text = at.read_until("Press Enter").strip()
-    at.type("")
-    at.read_until("Type the recovery key")
+    text = write_down(at)
+    at.read_until("The recovery key: ")
     at.type(recovery.make()[0])
     at.read_until("That is another one.")
-    at.read_until("Type the recovery key")
+    at.read_until("The recovery key: ")
     at.type(text.lower())
     code = at.end()
 
@@ -102,6 +100,36 @@ def test_a_file_is_sealed_by_a_recovery_key_that_is_shown_and_typed_back(desk: D
     assert opening.end() == 0, opening.shown
     assert text not in opening.shown
     assert desk.file.read_text() == PLAIN
+
+
+def test_a_file_is_sealed_for_people_and_opened_by_enough_of_them(desk: Desk) -> None:
+    at = Terminal(desk.command("lock", "--to", "people:2/3"), desk.environment)
+    shares = [write_down(at) for _ in range(3)]
+    for _ in range(2):
+        at.read_until("not shown: share ")
+        at.type(shares[int(at.read_until(": ")) - 1])
+    assert at.end() == 0, at.shown
+    assert "SERVICE_MASTER_KEY_SOURCE=people" in at.shown
+    assert [one.name for one in desk.head.holders] == ["2-of-3"]
+
+    opening = Terminal(desk.command("unlock-file"), desk.environment)
+    for typed, said in ((shares[2], ""), (shares[2], "came already"), ("abandon", "none of the list"), (shares[0], "")):
+        opening.read_until("not shown: ")
+        opening.type(typed)
+        if said:
+            opening.read_until(said)
+    assert opening.end() == 0, opening.shown
+    assert desk.file.read_text() == PLAIN
+    assert not {share for share in shares if share.split()[5] + " " + share.split()[6] in opening.shown}
+
+
+def write_down(at: Terminal) -> str:
+    """The text of what is shown, once it is on paper."""
+    at.read_until("It is shown this once.")
+    shown = at.read_until("Enter, when it is written down")
+    at.type("")
+    words = shown.split()
+    return " ".join(word for word in words if not word.isdigit()) if "  1 " in shown else shown.strip()
 
 
 def test_a_file_without_versions_is_made_for_a_first_start(desk: Desk) -> None:
@@ -151,7 +179,7 @@ def test_all_wrap_again_when_they_are_refreshed(desk: Desk) -> None:
 
 
 REFUSED = {
-    "no terminal": (("lock", "--to", "recovery"), "shown and typed at a terminal"),
+    "no terminal": (("lock", "--to", "recovery"), "shown at a terminal only"),
     "no such kind": (("lock", "--to", "paper:x", "--to", "recovery:00"), "There is no kind of holder 'paper'"),
     "a public key that is none": (("lock", "--to", "recovery:00"), "64 hex digits"),
     "a point of small order": (("lock", "--to", f"recovery:{'00' * 32}"), "anybody could open"),
@@ -205,11 +233,9 @@ def test_a_file_that_the_signer_changes_meanwhile_is_not_replaced(desk: Desk) ->
     """A version that was added between reading and replacing would be lost, and all that it seals."""
     added = PLAIN + f"3 {'ef' * 32}\n"
     at = Terminal(desk.command("lock", "--to", "recovery"), desk.environment)
-    at.read_until("shown this once.")
-    text = at.read_until("Press Enter").strip()
+    text = write_down(at)
     desk.write(added)
-    at.type("")
-    at.read_until("Type the recovery key")
+    at.read_until("The recovery key: ")
     at.type(text)
 
     assert at.end() == 1
