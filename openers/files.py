@@ -30,7 +30,8 @@ def secret_text(variable: str, example: str) -> str:
             content = file.read(MOST_SECRET_BYTES + 1)
     except OSError as problem:
         raise BadSettings(f"{variable}: {path} cannot be read: {problem.strerror}.") from None
-    if found.st_mode & _FOR_OTHERS or found.st_uid not in (0, os.geteuid()):
+    # Root locks the file with the secret of the user who opens it later.
+    if found.st_mode & _FOR_OTHERS or (found.st_uid != os.geteuid() != 0):
         raise BadSettings(f"{variable}: {path} is not for us alone. chown it to the opener's user, and chmod 0600 it.")
     try:
         text = content.removesuffix(b"\n").removesuffix(b"\r").decode()

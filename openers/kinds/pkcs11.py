@@ -49,7 +49,7 @@ def wrap(name: str, file: str, key: bytes) -> tuple[str, bytes]:
             raise Away(f"The token {token!r} went away while it encrypted.") from None
         except pkcs11.PKCS11Error as problem:
             raise BadSettings(
-                f"The token {token!r} does not encrypt by AES-GCM with a nonce of ours: {_named(problem)}."
+                f"The token {token!r} does not encrypt by AES-GCM with a nonce from outside: {_named(problem)}."
             ) from None
     return f"{quote(token, safe='')}/{quote(label, safe='')}", nonce + bytes(made)
 

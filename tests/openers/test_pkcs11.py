@@ -184,6 +184,13 @@ def test_a_setting_that_is_wrong_is_named(
     assert "count low" not in hsm.flags()
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+def test_root_locks_with_the_pin_of_the_user_who_opens(hsm: Hsm, opener: Opener) -> None:
+    os.chown(hsm.pin_file, 65534, 65534)
+
+    assert opener.open(opener.wrap(NAME)).output == KEY
+
+
 @each("name", ["custody", "custody/", "/file-key", "custody/file-key/2", "%"])
 def test_a_name_that_names_no_key_is_refused(name: str) -> None:
     said = Opener("pkcs11", python=set_up()).open(Holder("pkcs11", name, bytes(60)))
