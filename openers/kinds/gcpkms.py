@@ -22,21 +22,32 @@ _NAME = re.compile(f"projects/{_PART}/locations/{_PART}/keyRings/{_PART}/cryptoK
 _POLYNOMIAL = 0x82F63B78
 
 
-class _Encrypt(msgspec.Struct, rename="camel"):
+# As Google spells these fields; the usual way to write such names has a capital after a figure.
+_NAMES = {
+    "additional_authenticated_data": "additionalAuthenticatedData",
+    "additional_authenticated_data_crc32c": "additionalAuthenticatedDataCrc32c",
+    "ciphertext_crc32c": "ciphertextCrc32c",
+    "plaintext_crc32c": "plaintextCrc32c",
+    "verified_additional_authenticated_data_crc32c": "verifiedAdditionalAuthenticatedDataCrc32c",
+    "verified_plaintext_crc32c": "verifiedPlaintextCrc32c",
+}
+
+
+class _Encrypt(msgspec.Struct, rename=_NAMES):
     plaintext: bytes
     plaintext_crc32c: str
     additional_authenticated_data: bytes
     additional_authenticated_data_crc32c: str
 
 
-class _Decrypt(msgspec.Struct, rename="camel"):
+class _Decrypt(msgspec.Struct, rename=_NAMES):
     ciphertext: bytes
     ciphertext_crc32c: str
     additional_authenticated_data: bytes
     additional_authenticated_data_crc32c: str
 
 
-class _Encrypted(msgspec.Struct, rename="camel"):
+class _Encrypted(msgspec.Struct, rename=_NAMES):
     name: str
     ciphertext: bytes
     ciphertext_crc32c: str
@@ -44,7 +55,7 @@ class _Encrypted(msgspec.Struct, rename="camel"):
     verified_additional_authenticated_data_crc32c: bool = False
 
 
-class _Decrypted(msgspec.Struct, rename="camel"):
+class _Decrypted(msgspec.Struct, rename=_NAMES):
     plaintext_crc32c: str
     plaintext: bytes = b""
 

@@ -25,7 +25,7 @@ _MEMORY = 2**30
 
 
 class Said(msgspec.Struct, frozen=True):
-    """How an opener ended."""
+    """The end of an opener: its status, its bytes, and its sentence."""
 
     status: int
     output: bytes
@@ -82,12 +82,12 @@ class Far:
             capture_output=True,
             timeout=_LONGEST_SECONDS,
             check=False,
-            preexec_fn=_bound,
+            preexec_fn=_limit,
         )
         return Said(ended.returncode, ended.stdout, ended.stderr.decode())
 
 
-def _bound() -> None:
+def _limit() -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY, _MEMORY))
 
 

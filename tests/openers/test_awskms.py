@@ -58,7 +58,7 @@ def client(url: str) -> object:
 
 
 class TestAgainstMoto:
-    """What another implementation encrypts and opens."""
+    """Another implementation encrypts and opens."""
 
     def test_the_key_of_a_file_comes_back(self, moto: str) -> None:
         arn = client(moto).create_key()["KeyMetadata"]["Arn"]
@@ -67,13 +67,13 @@ class TestAgainstMoto:
         assert holder.name == arn
         assert KEY not in holder.blob
         assert at(moto).open(holder).output == KEY
-        # Whoever has the right reads it with AWS' own client, and the context that the page names.
+        # A person with the right reads it with AWS' own client, and the context that the page names.
         read = client(moto).decrypt(
             KeyId=arn, CiphertextBlob=holder.blob, EncryptionContext={"custody": "file-key/1", "file": FILE}
         )
         assert read["Plaintext"] == KEY
 
-    def test_what_is_of_another_file_or_key_or_changed_does_not_open(self, moto: str) -> None:
+    def test_a_blob_of_another_file_or_key_or_a_changed_one_does_not_open(self, moto: str) -> None:
         arn, another = (client(moto).create_key()["KeyMetadata"]["Arn"] for _ in range(2))
         holder = at(moto).wrap(arn)
 
@@ -89,7 +89,7 @@ class TestAgainstMoto:
         assert {what: one.status for what, one in said.items()} == outcomes
         assert {one.output for one in said.values()} == {b""}
 
-    def test_what_an_older_version_of_the_key_wrapped_still_opens(self, moto: str) -> None:
+    def test_a_blob_of_an_older_version_of_the_key_still_opens(self, moto: str) -> None:
         arn = client(moto).create_key()["KeyMetadata"]["Arn"]
         holder = at(moto).wrap(arn)
         client(moto).rotate_key_on_demand(KeyId=arn)

@@ -42,7 +42,7 @@ def furnish(vault: Transit) -> None:
     vault.allow(LOCKS, "transit/decrypt/custody", "transit/encrypt/custody")
 
 
-def written(folder: Path, token: str) -> str:
+def write(folder: Path, token: str) -> str:
     file = folder / token[:9]
     file.write_text(f"{token}\n")
     file.chmod(0o600)
@@ -51,12 +51,12 @@ def written(folder: Path, token: str) -> str:
 
 @pytest.fixture
 def locker(vault: Transit, tmp_path: Path) -> Far:
-    return Far("transit", SERVICE_TRANSIT_URL=vault.url, SERVICE_TRANSIT_TOKEN_FILE=written(tmp_path, LOCKS))
+    return Far("transit", SERVICE_TRANSIT_URL=vault.url, SERVICE_TRANSIT_TOKEN_FILE=write(tmp_path, LOCKS))
 
 
 @pytest.fixture
 def opener(locker: Far, tmp_path: Path) -> Far:
-    return locker.using(SERVICE_TRANSIT_TOKEN_FILE=written(tmp_path, TOKEN))
+    return locker.using(SERVICE_TRANSIT_TOKEN_FILE=write(tmp_path, TOKEN))
 
 
 def test_the_key_of_a_file_comes_back(locker: Far, opener: Far, vault: Transit) -> None:
@@ -79,7 +79,7 @@ def test_a_mount_may_have_several_parts_and_an_address_a_path(vault: Transit, lo
     assert locker.open(holder).output == KEY
 
 
-def test_what_an_older_version_of_the_key_wrapped_still_opens(vault: Transit, locker: Far, opener: Far) -> None:
+def test_a_blob_of_an_older_version_of_the_key_still_opens(vault: Transit, locker: Far, opener: Far) -> None:
     holder = locker.wrap(NAME)
     vault.make_key(NAME)
 
@@ -111,7 +111,7 @@ CHANGES: dict[str, Callable[[Holder], bytes]] = {
 }
 
 
-def test_what_was_changed_does_not_open(locker: Far, opener: Far) -> None:
+def test_a_changed_blob_does_not_open(locker: Far, opener: Far) -> None:
     holder = locker.wrap(NAME)
 
     said = {what: opener.open(Holder(holder.kind, NAME, change(holder))) for what, change in CHANGES.items()}
@@ -133,7 +133,7 @@ def test_a_key_of_another_name_does_not_open_it(vault: Transit, locker: Far) -> 
 
 def test_a_token_does_what_its_policy_says_and_no_more(locker: Far, opener: Far, tmp_path: Path) -> None:
     holder = locker.wrap(NAME)
-    ended = opener.using(SERVICE_TRANSIT_TOKEN_FILE=written(tmp_path, "hvs.ended"))
+    ended = opener.using(SERVICE_TRANSIT_TOKEN_FILE=write(tmp_path, "hvs.ended"))
 
     said = [opener.try_to_wrap(NAME), ended.open(holder)]
 
@@ -172,7 +172,7 @@ HOLDER = Holder("transit", NAME, b"vault:v1:AAAA")
 
 
 def at(url: str, folder: Path, **settings: str) -> Far:
-    given = {"SERVICE_TRANSIT_URL": url, "SERVICE_TRANSIT_TOKEN_FILE": written(folder, TOKEN)}
+    given = {"SERVICE_TRANSIT_URL": url, "SERVICE_TRANSIT_TOKEN_FILE": write(folder, TOKEN)}
     return Far("transit", **given | settings)
 
 
@@ -203,7 +203,7 @@ def test_an_answer_that_is_none_opens_nothing(what: str, tmp_path: Path) -> None
 
 
 @each("plaintext", ["", "AAAA", "?", "A" * 44, "A" * 10_000])
-def test_what_is_no_key_of_a_file_is_not_taken(plaintext: str, tmp_path: Path) -> None:
+def test_an_answer_that_is_no_key_of_a_file_is_not_taken(plaintext: str, tmp_path: Path) -> None:
     with serving(WebServer()) as other:
         other.replies(OPEN, json({"data": {"plaintext": plaintext}}))
         assert at(other.url, tmp_path).open(HOLDER).status == NOT_OURS
@@ -254,7 +254,7 @@ def test_https_is_spoken_to_whom_the_file_of_certificates_vouches_for(tmp_path: 
     with serving(Transit(), authority) as vault:
         furnish(vault)
         good = at(vault.url, tmp_path, SERVICE_TRANSIT_CA_FILE=str(authority.ca_file))
-        good = good.using(SERVICE_TRANSIT_TOKEN_FILE=written(tmp_path, LOCKS))
+        good = good.using(SERVICE_TRANSIT_TOKEN_FILE=write(tmp_path, LOCKS))
         holder = good.wrap(NAME)
         opened = good.open(holder)
         port = int(vault.url.rpartition(":")[2])

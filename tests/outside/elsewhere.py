@@ -18,7 +18,7 @@ _HERE = ("127.0.0.1", "::1", "localhost")
 
 
 class Surroundings(msgspec.Struct):
-    """Where names lie, and what is shorter than usual."""
+    """Places of names, and what is shorter than usual."""
 
     names: dict[str, int] = {}
     set: dict[str, float] = {}
