@@ -16,13 +16,15 @@ import asyncpg
 import msgspec
 
 from custody.kit import clock
+from custody.kit.key_head import Head, MalformedHead
 from custody.kit.tasks import leave_to_caller, spawn
 from custody.version import VERSION
 from ops import owners, places
+from ops.holders import read_head
 from ops.settings import Settings
 
 FORMAT = 1
-DUMP, MANIFEST = "database.dump", "manifest.json"
+DUMP, MANIFEST, SEALED_KEY = "database.dump", "manifest.json", "master.key.sealed"
 _SAY_SECONDS = 5.0
 _TABLES = (
     "SELECT c.relname FROM pg_class c WHERE c.relnamespace = 'public'::regnamespace AND c.relkind = 'r' ORDER BY 1"
@@ -41,7 +43,7 @@ class KeyVersion(msgspec.Struct, frozen=True):
     fingerprint: str
 
 
-class Manifest(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+class Manifest(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
     """The description of a backup, beside it as JSON."""
 
     format: int
@@ -54,6 +56,8 @@ class Manifest(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_field
     master_key: str
     sha256: str
     size: int
+    # Kinds and names of those who open the master key file, where it is sealed.
+    holders: list[str] = []
 
 
 class BackupRefused(RuntimeError):
@@ -64,19 +68,22 @@ class RestoreRefused(RuntimeError):
     """Nothing was restored."""
 
 
-async def run(settings: Settings, folder: Path) -> int:
+async def run(settings: Settings, folder: Path, *, with_sealed_key: bool = False) -> int:
     """Make it, and say where the master key lies, which is not in it."""
     folder = folder.absolute()
     if folder.exists() or folder.is_symlink():
         raise BackupRefused(f"{folder} already exists, and a backup never overwrites another: name a new folder")
     if not folder.parent.is_dir():
         raise BackupRefused(f"no such folder: {folder.parent}")
+    sealed = _read_sealed(settings) if with_sealed_key else None
     # Beside its place, so that one that was cut off is never taken for a whole one.
     draft = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
     try:
         async with owners.owner_url(settings, _home(settings)) as url:
             manifest = await _copy_out(settings, url, draft)
         places.write_private(draft / MANIFEST, msgspec.json.format(msgspec.json.encode(manifest)).decode() + "\n")
+        if sealed is not None:
+            places.write_private(draft / SEALED_KEY, sealed)
         _sync(draft)
         draft.rename(folder)
         _sync(folder.parent)
@@ -88,9 +95,33 @@ async def run(settings: Settings, folder: Path) -> int:
         print("Nothing is sealed in it yet, so no master key is needed to read it.")
         return 0
     needed = ", ".join(str(key.version) for key in manifest.key_versions)
+    if sealed is not None:
+        print(f"It holds the sealed master key file (version {needed}), opened by {', '.join(manifest.holders)} alone.")
+        print("Keep what opens it in another place: the recovery key, the shares, the account of the KMS.")
+        return 0
     print(f"It can be read with the master key alone, {manifest.master_key} (version {needed}), which is not in it.")
+    if manifest.holders:
+        print(f"That file is sealed: {', '.join(manifest.holders)} can open it.")
     print("Keep a copy of that file in another place: backup and key together give access to every wallet.")
     return 0
+
+
+def _read_sealed(settings: Settings) -> str:
+    """The sealed master key file; never a plain one, which with the backup would give access to every wallet."""
+    head = _head_of(settings)
+    if head is None:
+        raise BackupRefused(
+            f"{settings.master_key_file} is not sealed, and the plain master key goes into no backup: seal it with "
+            "`custody keys lock`, or leave out --with-sealed-key"
+        )
+    return settings.master_key_file.read_text()
+
+
+def _head_of(settings: Settings) -> Head | None:
+    try:
+        return read_head(settings.master_key_file)
+    except (OSError, MalformedHead):
+        return None
 
 
 def _home(settings: Settings) -> places.Home:
@@ -123,6 +154,7 @@ async def _copy_out(settings: Settings, url: str, draft: Path) -> Manifest:
                 master_key=str(settings.master_key_file.absolute()),
                 sha256=await asyncio.to_thread(sha256_of, draft / DUMP),
                 size=(draft / DUMP).stat().st_size,
+                holders=[f"{one.kind} {one.name}" for one in head.holders] if (head := _head_of(settings)) else [],
             )
     finally:
         await connection.close()

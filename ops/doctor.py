@@ -22,6 +22,7 @@ from ops import (
     checkout,
     compiled,
     doctor_database,
+    doctor_holders,
     doctor_memory,
     doctor_quotas,
     doctor_sign_on,
@@ -42,7 +43,7 @@ from ops.settings import Settings
 _ROOM_BYTES, _ROOM_SHARE = 2**31, 0.05
 
 
-async def run(settings: Settings) -> int:
+async def run(settings: Settings, *, ask_holders: bool = False) -> int:
     """Print every finding; 1 when something is wrong."""
     # Said as they come: what one check breaks off at takes no other's word away.
     if nothing_runs(settings):
@@ -51,6 +52,8 @@ async def run(settings: Settings) -> int:
         _say(Finding("custody", found, f"start it with {settings.how_to_start}, then ask again"))
         return 1
     wrong = [_say(check(settings)) for check in _AT_ONCE]
+    if ask_holders:
+        wrong.append(_say(doctor_holders.answers(settings)))
     wrong += [_say(await check(settings)) for check in _ASKING]
     wrong += [_say(finding) for finding in await of_the_database(settings)]
     return int(any(wrong))
@@ -371,6 +374,7 @@ _AT_ONCE: tuple[Callable[[Settings], Finding], ...] = (
     state_folder,
     master_key,
     copies,
+    doctor_holders.holders,
     doctor_uids.neighbours,
     doctor_memory.swap,
     disk,

@@ -2,10 +2,12 @@
 
 import argparse
 import sys
+from pathlib import Path
 from typing import Any
 
 from custody.kit import environment
 from custody.kit.errors import CustodyError
+from custody.kit.key_head import MalformedHead
 from custody.protocol.client import InternalFault, SignerClient
 from custody.protocol.command import Command
 from custody.protocol.common import Resealed
@@ -20,6 +22,7 @@ from custody.protocol.signer.operation import (
     VersionsRetired,
 )
 from custody.protocol.workers import Workers
+from ops.holders import read_head
 from ops.platform_keys import operator
 from ops.settings import Settings
 
@@ -136,6 +139,7 @@ def _report_begun(prepared: VersionBegun) -> int:
 
 def _show(status: KeyVersions) -> int:
     print(f"The master key file is {status.file}; version {status.sealing} seals.")
+    _show_holders(Path(status.file))
     missing = False
     for one in status.versions:
         used = ", ".join(f"{count} {what}" for what, count in one.uses.items()) or "nothing"
@@ -146,6 +150,18 @@ def _show(status: KeyVersions) -> int:
     if missing:
         print("custody: this signer's file lacks a version; copy its line from another host", file=sys.stderr)
     return int(missing)
+
+
+def _show_holders(file: Path) -> None:
+    """Say who opens the file, where this person may read it."""
+    try:
+        head = read_head(file)
+    except (OSError, MalformedHead):
+        return
+    if head is not None:
+        print(f"It is sealed (file {head.file}); each of these opens it:")
+        for one in head.holders:
+            print(f"  {one.kind} {one.name}")
 
 
 def _state(one: KeyVersion, sealing: int) -> str:

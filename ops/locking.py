@@ -35,10 +35,30 @@ def run(settings: Settings, chosen: argparse.Namespace) -> int:
 
 def call(settings: Settings, words: list[str]) -> int:
     """Run the program with these words, and give it the terminal."""
-    environment = {**settings.environment, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    return subprocess.run(_command(words), env=_environment(settings), check=False).returncode  # noqa: S603 - ours
+
+
+def check(settings: Settings) -> str | None:
+    """Ask each holder that needs no person; None where all open the file, else what they say."""
+    words = ["--file", str(settings.master_key_file), "check"]
+    ended = subprocess.run(  # noqa: S603 - our own program
+        _command(words),
+        env=_environment(settings),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return None if ended.returncode == 0 else "; ".join(ended.stderr.removeprefix("custody: ").splitlines())
+
+
+def _command(words: list[str]) -> list[str]:
     program = checkout.OPENERS_PYTHON if checkout.OPENERS_PYTHON.exists() else sys.executable
-    command = [str(program), "-P", "-m", "openers.locking", *words]
-    return subprocess.run(command, env=environment, check=False).returncode  # noqa: S603 - our own program
+    return [str(program), "-P", "-m", "openers.locking", *words]
+
+
+def _environment(settings: Settings) -> dict[str, str]:
+    return {**settings.environment, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 
 
 def _options(chosen: argparse.Namespace) -> list[str]:

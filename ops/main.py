@@ -54,7 +54,8 @@ def parser() -> argparse.ArgumentParser:
     commands.add_parser("console", help="open the approvals console", add_help=False)
     tenant_words.declare(commands)
     commands.add_parser("mcp", help="give a model an agent's tools (Model Context Protocol)", add_help=False)
-    commands.add_parser("doctor", help="check this installation and say how to fix what is wrong")
+    doctor = commands.add_parser("doctor", help="check this installation and say how to fix what is wrong")
+    doctor.add_argument("--holders", action="store_true", help="ask each holder of a sealed master key file, too")
     contract = commands.add_parser("openapi", help="print the contract")
     contract.set_defaults(form=())
     for form, path in (("plain", "/openapi-plain.json"), ("webhooks", "/webhooks.json")):
@@ -178,7 +179,7 @@ def _run(chosen: argparse.Namespace, settings: Settings, program: Sequence[str])
     if chosen.command == "doctor":
         from ops import doctor  # noqa: PLC0415
 
-        return asyncio.run(doctor.run(settings))
+        return asyncio.run(doctor.run(settings, ask_holders=chosen.holders))
     if chosen.command == "platform-keys":
         from ops import platform_keys  # noqa: PLC0415
 
@@ -206,7 +207,7 @@ def _run(chosen: argparse.Namespace, settings: Settings, program: Sequence[str])
     if chosen.command == "backup":
         from ops import backup  # noqa: PLC0415
 
-        return asyncio.run(backup.run(settings, chosen.folder))
+        return asyncio.run(backup.run(settings, chosen.folder, with_sealed_key=chosen.with_sealed_key))
     if chosen.command == "restore":
         from ops import restore  # noqa: PLC0415
 

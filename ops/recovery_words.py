@@ -46,6 +46,8 @@ def _declare_holders(acts: Any) -> None:
 def _declare_backup(commands: Any) -> None:
     backup = commands.add_parser("backup", help="copy the database, not the master key, into a new folder")
     backup.add_argument("folder", type=Path, metavar="DIR", help="the folder to create")
+    sealed = "put the sealed master key file into it; refused for a plain one"
+    backup.add_argument("--with-sealed-key", action="store_true", help=sealed)
 
 
 def _declare_restore(commands: Any) -> None:

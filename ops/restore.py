@@ -17,8 +17,11 @@ from custody.protocol.client import InternalFault, SignerClient
 from custody.protocol.signer.operation import AcceptRestore, RestoreAccepted
 from ops import owners, places
 from ops.backup import RestoreRefused
+from ops.holders import UNLOCK
 from ops.platform_keys import operator
+from ops.runtime import Python
 from ops.settings import Settings
+from ops.unlocking import NotOpened, Unlocker
 
 
 async def run(settings: Settings, chosen: argparse.Namespace) -> int:
@@ -79,12 +82,25 @@ async def _verify(settings: Settings, home: places.Home, url: str) -> int:
         # In the signer's container; who restores has the owner's address.
         given.setdefault("SERVICE_DATABASE_URL_IDENTITY", url)
     codes = []
-    # In this order: the signer derives the key that the other needs.
-    for module in ("signer.verify", "identity.verify"):
+    unlocker = Unlocker(settings, home, lambda text: print(text, file=sys.stderr, flush=True))
+    kept: tuple[int, ...] = ()
+    if unlocker.needed:
+        try:
+            kept = (await unlocker.key(Python(Path(sys.executable), {"PYTHONPATH": given["PYTHONPATH"]})),)
+        except NotOpened as problem:
+            raise RestoreRefused(str(problem)) from None
+        given[UNLOCK] = f"fd:{kept[0]}"
+    # In this order: the signer derives the key that the other needs, and it alone gets the key of a sealed file.
+    for module, descriptors in (("signer.verify", kept), ("identity.verify", ())):
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-P", "-m", module, env=given, cwd="/", stdin=asyncio.subprocess.DEVNULL
+            *(sys.executable, "-P", "-m", module),
+            env=given,
+            cwd="/",
+            stdin=asyncio.subprocess.DEVNULL,
+            pass_fds=descriptors,
         )
         codes.append(await process.wait())
+    unlocker.close()
     return max(codes, key=abs)
 
 

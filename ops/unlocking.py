@@ -44,15 +44,20 @@ class Unlocker:
         """Say whether the settings name holders at all."""
         return bool(self._kinds)
 
-    async def open(self, program: children.Program, python: Python) -> children.Program:
-        """The program with the key of the file as it is now; waits for a holder that is away, without end."""
+    async def key(self, python: Python) -> int:
+        """A descriptor with the key of the file as it is now; waits for a holder that is away, without end."""
         head = self._head()
         if self._memory is None or self._file != head.file:
             memory = await self._ask_all(head, python)
             self.close()
             self._memory, self._file = memory, head.file
-        environment = {**program.environment, UNLOCK: f"fd:{self._memory}"}
-        return msgspec.structs.replace(program, environment=environment, descriptors=(self._memory,))
+        return self._memory
+
+    async def open(self, program: children.Program, python: Python) -> children.Program:
+        """The program with that descriptor, and its number in the environment."""
+        memory = await self.key(python)
+        environment = {**program.environment, UNLOCK: f"fd:{memory}"}
+        return msgspec.structs.replace(program, environment=environment, descriptors=(memory,))
 
     async def open_until_it_does(self, program: children.Program, python: Python) -> children.Program:
         """The same for a signer that ran before: what was right once may be again, so it is tried until it opens."""

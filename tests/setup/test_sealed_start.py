@@ -107,9 +107,17 @@ def test_a_service_begins_sealed_and_a_killed_signer_needs_no_holder(home: Path,
         assert signer["SERVICE_MASTER_KEY_UNLOCK"].startswith("fd:")
         assert not signer.keys() & {"SERVICE_MASTER_KEY_OPENER", "SERVICE_MASTER_KEY_SOURCE"}
 
+        status = safe.custody(home, "keys", "status")
+        assert f"each of these opens it:\n  command safe\n  recovery {safe.public}\n" in status
+        assert "ok     key holders: command safe, recovery" in custody(home, "doctor", **safe.settings).stdout
+        asked = custody(home, "doctor", "--holders", **safe.settings).stdout
+        assert "ok     key holders: each that needs no person opens the file" in asked
         safe.be("away")
+        asked = custody(home, "doctor", "--holders", **safe.settings).stdout
+        assert "NOT        command safe: The safe is locked." in asked
+        before = safe.asked
         kill_signer(running)
-        assert safe.asked == 2
+        assert safe.asked == before
         rotated = safe.custody(home, "keys", "rotate")
         assert "Every value uses version 2" in rotated
         kill_signer(running)
@@ -129,6 +137,10 @@ def test_a_service_begins_sealed_and_a_killed_signer_needs_no_holder(home: Path,
 def test_a_plain_file_is_sealed_and_plain_again(home: Path, safe: Safe) -> None:
     with brought_up(home):
         plain = (home / "master.key").read_text()
+        refused = custody(home, "backup", str(home.with_name("copy")), "--with-sealed-key")
+        assert (refused.returncode, "the plain master key goes into no backup" in refused.stderr) == (1, True)
+        assert not home.with_name("copy").exists()
+        assert "a copy of it opens everything" in custody(home, "doctor").stdout
         ended = custody(home, "keys", "lock", "--to", f"recovery:{safe.public}")
         assert (ended.returncode, "stop it first" in ended.stderr) == (1, True)
     safe.lock(home)
@@ -141,6 +153,33 @@ def test_a_plain_file_is_sealed_and_plain_again(home: Path, safe: Safe) -> None:
     assert (home / "master.key").read_text() == plain
     with brought_up(home):
         pass
+
+
+@pytest.mark.long
+def test_a_backup_the_sealed_file_and_the_recovery_key_are_enough(home: Path, safe: Safe, tmp_path: Path) -> None:
+    """The drill: another machine, another home, and the holder of every day is gone with the account."""
+    safe.lock(home)
+    with brought_up(home, **safe.settings):
+        said = safe.custody(home, "backup", str(tmp_path / "copy"), "--with-sealed-key")
+        assert f"opened by command safe, recovery {safe.public} alone" in said
+        assert "sealed: command safe" in safe.custody(home, "backup", str(tmp_path / "bare"))
+    assert not (tmp_path / "bare" / "master.key.sealed").exists()
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir(0o700)
+    (tmp_path / "copy" / "master.key.sealed").rename(elsewhere / "master.key")
+    safe.program.unlink()
+    opens = {"SERVICE_RECOVERY_KEY_FILE": str(safe.folder / "recovery"), "SERVICE_MASTER_KEY_SOURCE": "recovery"}
+
+    ended = custody(elsewhere, "restore", str(tmp_path / "copy"), "--verify", **opens)
+
+    assert ended.returncode == 0, ended.stderr
+    assert "Every sealed value opens" in ended.stdout
+    with brought_up(elsewhere, **opens) as running:
+        assert is_ready(running)
+    other = recovery.make()[0]
+    (safe.folder / "recovery").write_text(other)
+    refused = custody(elsewhere, "restore", "--verify", **opens)
+    assert (refused.returncode != 0, "another recovery key" in refused.stderr) == (True, True), refused.stderr
 
 
 @pytest.mark.long
