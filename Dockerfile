@@ -38,6 +38,13 @@ FROM packages AS api-packages
 COPY locks/api.lock locks/
 RUN scripts/image-packages api
 
+# Of what opens a sealed master key file one kind's: `--build-arg KIND=aws`, azure, gcp or pkcs11. What people need is
+# enough for the kinds that are not named here.
+FROM packages AS opener-packages
+ARG KIND=people
+COPY locks/opener-aws.lock locks/opener-azure.lock locks/opener-gcp.lock locks/opener-people.lock locks/opener-pkcs11.lock locks/
+RUN scripts/image-packages opener-$KIND
+
 FROM python:3.13-slim AS runtime
 RUN python3 -m pip uninstall --quiet --yes --root-user-action ignore pip \
  && mkdir -p /srv/custody /var/lib/custody/db /var/lib/custody/signer /var/lib/custody/identity-key /var/lib/custody/proxy /run/custody \
@@ -114,3 +121,13 @@ ENV SERVICE_API_HOST=0.0.0.0
 EXPOSE 3200
 HEALTHCHECK --interval=5s --timeout=5s --start-period=30s --retries=3 CMD ["/srv/custody/.venv/bin/python", "-P", "-m", "ops.healthy", "api"]
 CMD ["api"]
+
+# Beside the signer, under its uid and in a container of its own (compose.opener.yaml): no volume of it has the sealed keys.
+FROM runtime AS opener
+COPY --from=opener-packages /srv/custody/.venv .venv
+COPY openers openers
+RUN .venv/bin/python -m compileall -q -o 0 -o 1 openers
+USER 64711:64711
+HEALTHCHECK --interval=5s --timeout=5s --start-period=30s --retries=3 CMD ["/srv/custody/.venv/bin/python", "-P", "-m", "openers.waiting", "check"]
+ENTRYPOINT ["/srv/custody/.venv/bin/python", "-P", "-m", "openers.waiting"]
+CMD []

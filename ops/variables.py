@@ -69,6 +69,7 @@ KNOWN: Final[dict[str, kinds.Kind]] = {
     opener_settings.TRANSIT_CA_FILE: kinds.CERTIFICATES,
     opener_settings.RECOVERY_KEY_FILE: kinds.ANYTHING,
     opener_settings.UNLOCK_SOCKET: kinds.ANYTHING,
+    opener_settings.HEAD_FILE: kinds.ANYTHING,
     "SERVICE_PLATFORM_KEY_FILE": kinds.FILE_TO_BE,
     "SERVICE_IDENTITY_KEY_FILE": kinds.FILE_TO_BE,
     "SERVICE_CHECKPOINT_FILE": kinds.FILE_TO_BE,

@@ -16,6 +16,8 @@ UNLOCK_SOCKET = "SERVICE_UNLOCK_SOCKET"
 # Which TPM, where it is not the one of this host.
 SYSTEMD_TPM = "SYSTEMD_TPM2_DEVICE"
 TPM2_TCTI = "TPM2TOOLS_TCTI"
+# The copy of a head, for the program that waits in a container.
+HEAD_FILE = "SERVICE_MASTER_KEY_HEAD_FILE"
 OPENER = "SERVICE_MASTER_KEY_OPENER"
 # Where modules of PKCS#11 look for their own configuration: SoftHSM, YubiHSM, Luna, Utimaco, and p11-kit's client.
 _OF_MODULES = (
@@ -38,7 +40,7 @@ SETTINGS: dict[str, tuple[str, ...]] = {
     "transit": (TRANSIT_URL, TRANSIT_TOKEN_FILE, TRANSIT_CA_FILE),
 }
 # Names of this service's own, which no other process gets.
-RESERVED = frozenset(name for names in SETTINGS.values() for name in names if name.startswith("SERVICE_"))
+RESERVED = frozenset(name for names in SETTINGS.values() for name in names if name.startswith("SERVICE_")) | {HEAD_FILE}
 
 
 def settings_of(kind: str, environment: Mapping[str, str]) -> dict[str, str]:

@@ -44,6 +44,7 @@ STARTED["migrate"] = (
     *("ops.main", "ops.migrate", "ops.backup", "ops.restore", "ops.restore_rows"),
     *("tortoise.migrations.executor", "tortoise.backends.asyncpg"),
 )
+STARTED["opener"] = ("openers.waiting", "openers.kinds.people", "openers.kinds.transit", "ops.main", "ops.unlock")
 # A package of each lock that the image cannot start without.
 NEEDED = {
     "signer": "coincurve",
@@ -52,12 +53,16 @@ NEEDED = {
     "scheduler": "apscheduler",
     "proxy": "mitmproxy",
     "migrate": "tortoise-orm",
+    "opener": "shamir-mnemonic",
 }
+# The kinds of holder whose packages an image may have; it has one of them.
+KINDS = ("aws", "azure", "gcp", "people", "pkcs11")
 
 
 def packages_of(target: str) -> set[str]:
     """The packages in the image of a target."""
-    return {canonical(pin.split("==")[0]) for pin in pins(PROJECT / f"locks/{target}.lock")}
+    lock = "opener-people" if target == "opener" else target
+    return {canonical(pin.split("==")[0]) for pin in pins(PROJECT / f"locks/{lock}.lock")}
 
 
 def copies(stage: Stage) -> list[list[str]]:
@@ -117,13 +122,35 @@ def test_an_image_starts_with_the_packages_of_its_own_lock(images: dict[str, Pat
     assert (lacking.returncode, "ModuleNotFoundError" in lacking.stderr) == (1, True)
 
 
-@pytest.mark.parametrize("target", STARTED)
+@pytest.mark.parametrize("target", ["migrate", *PROCESSES])
 def test_an_image_takes_its_packages_from_the_stage_of_its_own_lock(target: str) -> None:
     packages = STAGES[f"{target}-packages"]
     assert packages.all("COPY")[-1] == f"locks/{target}.lock locks/"
     assert packages.all("RUN") == [f"scripts/image-packages {target}"]
     taken = [rest for rest in STAGES[target].all("COPY") if rest.startswith("--from")]
     assert taken == [f"--from={target}-packages /srv/custody/.venv .venv"]
+
+
+def test_an_opener_takes_the_packages_of_the_kind_that_is_asked_for() -> None:
+    packages = STAGES["opener-packages"]
+    assert packages.all("COPY")[-1].split() == [*(f"locks/opener-{kind}.lock" for kind in KINDS), "locks/"]
+    assert sorted(path.stem for path in (PROJECT / "locks").glob("opener-*")) == [f"opener-{kind}" for kind in KINDS]
+    assert (packages.all("ARG"), packages.all("RUN")) == (["KIND=people"], ["scripts/image-packages opener-$KIND"])
+    assert STAGES["opener"].all("COPY")[0] == "--from=opener-packages /srv/custody/.venv .venv"
+
+
+def test_an_opener_runs_as_the_signer_does_and_is_asked_whether_the_key_is_there(images: dict[str, Path]) -> None:
+    stage = STAGES["opener"]
+    python, *words = stage.entrypoint
+    assert (stage.built_on, stage.user, stage.command) == ("runtime", STAGES["signer"].user, [])
+    assert (python, words) == ("/srv/custody/.venv/bin/python", ["-P", "-m", "openers.waiting"])
+    assert stage.healthcheck == [*stage.entrypoint, "check"]
+    for asked in (words, [*words, "check"]):
+        answer = inside(images["opener"], *asked)
+        assert (answer.returncode, "Traceback" in answer.stderr) == (os.EX_CONFIG, False)
+        assert answer.stderr.startswith("SERVICE_MASTER_KEY_")
+    # And people bring their shares in it.
+    assert inside(images["opener"], "-P", "-m", "ops", "unlock", "--help").returncode == 0
 
 
 def test_packages_are_installed_by_the_script_that_sets_up_a_checkout(tmp_path: Path) -> None:

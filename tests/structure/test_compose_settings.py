@@ -15,6 +15,7 @@ NEEDED = {"POSTGRES_PASSWORD": "p" * 20, "SERVICE_PUBLIC_URL": "https://custody.
 UNSET = compose(NEEDED)
 ALL = {name for names in READ.values() for name in names}
 SET = compose(NEEDED | {name: f"set-{name}" for name in ALL})
+OPENER = PROJECT / "compose.opener.yaml"
 OWN = PROJECT / "compose.own-postgres.yaml"
 ADDRESS = "postgresql://owner:pw@db.example.com/custody?sslmode=verify-full"
 # For commands within a container, and for the operator's.
@@ -134,3 +135,50 @@ def test_beside_an_own_postgres_there_is_none_and_everybody_reaches_the_own() ->
     # Without the second file there is one, and signer and identity have no way out.
     assert SET["services"]["signer"]["networks"] == SET["services"]["identity"]["networks"] == ["inside"]
     assert set(SET["services"]["signer"]["depends_on"]) == {"postgres", "migrate"}
+
+
+def test_an_opener_has_the_head_and_a_way_out_and_the_signer_the_key_and_none() -> None:
+    file = compose(NEEDED | {"SERVICE_MASTER_KEY_SOURCE": "awskms", "OPENER_KIND": "aws"}, OPENER)
+    opener, signer = file["services"]["opener"], file["services"]["signer"]
+    folder = environment(file, "opener")["SERVICE_MASTER_KEY_UNLOCK"]
+
+    assert (opener["networks"], signer["networks"]) == (["outside"], ["inside"])
+    assert environment(file, "signer")["SERVICE_MASTER_KEY_UNLOCK"] == folder
+    assert (f"unlock:{folder}" in opener["volumes"], f"unlock:{folder}:ro" in signer["volumes"]) == (True, True)
+    # Of the signer's volumes, which hold the sealed keys among others, it has that one.
+    theirs = [{mount.split(":")[0] for mount in one["volumes"]} for one in (opener, signer)]
+    assert theirs[0] & theirs[1] == {"unlock"}
+    assert theirs[0] - theirs[1] == {"./opener"}
+    assert not opener.get("secrets")
+    assert opener["user"] == signer["user"] == stages()["opener"].user
+    assert opener["build"]["args"] == {"COMMIT": "unknown", "KIND": "aws"}
+    assert "SERVICE_MASTER_KEY_SOURCE" not in environment(file, "signer")
+    others = [name for name, one in file["services"].items() if "unlock:" in str(one.get("volumes"))]
+    assert sorted(others) == ["opener", "signer"]
+
+
+def test_the_folder_of_the_key_is_in_memory_and_the_signers_alone() -> None:
+    file = compose(NEEDED | {"SERVICE_MASTER_KEY_SOURCE": "awskms"}, OPENER)
+    made = file["volumes"]["unlock"]["driver_opts"]
+    options = made.pop("o").split(",")
+
+    assert made == {"type": "tmpfs", "device": "tmpfs"}
+    uid, gid = file["services"]["signer"]["user"].split(":")
+    assert {"mode=0700", f"uid={uid}", f"gid={gid}", "noexec"} <= set(options)
+    opener = file["services"]["opener"]
+    assert opener["memswap_limit"] == opener["mem_limit"]
+
+
+def test_an_opener_is_held_as_tightly_as_any_other_container() -> None:
+    file = compose(NEEDED | {"SERVICE_MASTER_KEY_SOURCE": "people"}, OPENER)
+    opener, other = file["services"]["opener"], file["services"]["identity"]
+
+    same = ("read_only", "cap_drop", "security_opt", "ulimits", "logging", "restart")
+    assert {name: opener[name] for name in same} == {name: other[name] for name in same}
+    assert "ports" not in opener
+
+
+def test_a_deployment_without_an_opener_has_nothing_of_it() -> None:
+    assert "opener" not in SET["services"]
+    with pytest.raises(AssertionError, match="SERVICE_MASTER_KEY_SOURCE is not set"):
+        compose(NEEDED, OPENER)
