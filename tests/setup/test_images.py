@@ -34,7 +34,7 @@ pytestmark = pytest.mark.long
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 FILE = compose({"POSTGRES_PASSWORD": "not-this-one", "SERVICE_PUBLIC_URL": "https://custody.example.com"})
-TARGETS = ("migrate", *PROCESSES)
+TARGETS = ("migrate", "opener", *PROCESSES)
 _ORDER = ("signer", "identity", "scheduler", "proxy", "api")
 _PORTS = (
     *("SERVICE_API_PORT", "SERVICE_PROXY_PORT"),
@@ -58,7 +58,7 @@ def all_images(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Images]:
         pytest.skip(str(problem))
     wheels = Wheels(tmp_path_factory.mktemp("wheels"))
     _, _, locks = images(version, machine)
-    assert wheels.download(version, machine, (*locks, "locks/build.lock")) == ""
+    assert wheels.download(version, machine, (*locks, "locks/build.lock", "locks/opener-people.lock")) == ""
     wheels.source("embit", "locks/signer.lock", version, machine)
     # Short, because sockets lie in it; open, because each process has a uid of its own.
     folder = Path(tempfile.mkdtemp(prefix="ci-"))
@@ -219,6 +219,27 @@ def test_an_image_is_built_and_has_what_it_needs_and_no_more(all_images: Images,
     assert not (root / "downloaded").exists()
     # A stage begins with links to another's files.
     assert all_images.base_is_untouched()
+
+
+def test_an_opener_says_in_its_image_what_it_lacks_and_has_what_people_need(all_images: Images) -> None:
+    stage, root = all_images.stages["opener"], all_images.root("opener")
+    there = "/srv/custody/.venv/bin"
+    steps: list[tuple[list[str], int, str]] = [
+        (stage.entrypoint, os.EX_CONFIG, "SERVICE_MASTER_KEY_SOURCE is a list of"),
+        ([f"{there}/python", "-P", "-c", "import openers.kinds.people"], 0, ""),
+        ([f"{there}/custody", "unlock", "--socket", "/nowhere"], 1, "nobody waits for shares at /nowhere"),
+    ]
+    for command, status, said in steps:
+        user = f"--userspec={stage.user}"
+        done = subprocess.run(
+            [shutil.which("chroot") or "chroot", user, root, *command],
+            env=stage.environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == status, done.stderr
+        assert said in done.stderr
 
 
 def test_an_order_is_signed_by_the_images_and_they_stop(running: Running) -> None:
