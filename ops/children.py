@@ -79,6 +79,8 @@ def is_reserved(name: str) -> bool:
 
 
 def _may_know(process: str, name: str) -> bool:
+    if opener_settings.is_of_an_opener(name):
+        return False
     if process == "proxy" and name.startswith("SERVICE_") and not name.removeprefix("SERVICE_").startswith("PROXY_"):
         return name in _PROXY_MAY_KNOW
     if name in _RESERVED:

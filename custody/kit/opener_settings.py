@@ -39,6 +39,8 @@ SETTINGS: dict[str, tuple[str, ...]] = {
     "tpm2": (TPM2_TCTI,),
     "transit": (TRANSIT_URL, TRANSIT_TOKEN_FILE, TRANSIT_CA_FILE),
 }
+# Begin as the names of Google's credentials do, and are the client by which people sign in.
+_OF_SIGN_IN = ("GOOGLE_CLIENT_ID", "GOOGLE_CLIENT_SECRET")
 # Names of this service's own, which no other process gets.
 RESERVED = frozenset(name for names in SETTINGS.values() for name in names if name.startswith("SERVICE_")) | {HEAD_FILE}
 
@@ -48,5 +50,12 @@ def settings_of(kind: str, environment: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environment.items() if _is_of(kind, name)}
 
 
+def is_of_an_opener(name: str) -> bool:
+    """Say whether it is meant for openers, of whatever kind, so that no other process gets it."""
+    return any(_is_of(kind, name) for kind in SETTINGS)
+
+
 def _is_of(kind: str, name: str) -> bool:
+    if name in _OF_SIGN_IN:
+        return False
     return any(name.startswith(known) if known.endswith("_") else name == known for known in SETTINGS.get(kind, ()))

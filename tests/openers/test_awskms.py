@@ -1,5 +1,6 @@
 """The opener of `awskms` against moto, and against a strict fake for all that moto lets pass."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,6 +26,7 @@ from tests.openers.far import (
 )
 from tests.outside.certificates import Authority
 from tests.outside.moto_server import running_moto
+from tests.outside.processes import PROJECT
 from tests.outside.replies import Reply, drip, endless, html, json, redirect, silence, zip_bomb
 from tests.outside.strict_kms import ACCESS, REGION, SECRET, StrictKms, answer_error
 from tests.outside.web_server import WebServer, serving
@@ -303,6 +305,17 @@ def test_a_wrong_setting_is_named(settings: dict[str, str], words: str) -> None:
     assert (said.status, said.output) == (BAD_SETTINGS, b""), said
     assert words in said.sentence
     assert SECRET not in said.sentence
+
+
+def test_the_policies_of_the_page_give_the_rights_that_are_asked_for() -> None:
+    page = (PROJECT / "docs/master-key/awskms.md").read_text()
+    given = [msgspec.json.decode(text)["Statement"][0] for text in re.findall(r"```json\n(.*?)```", page, re.DOTALL)]
+
+    assert [one["Action"] for one in given] == ["kms:Decrypt", ["kms:Encrypt", "kms:Decrypt"]]
+    assert {one["Resource"] for one in given} == {ARN}
+    assert {str(one["Condition"]) for one in given} == {
+        "{'StringEquals': {'kms:EncryptionContext:custody': 'file-key/1'}}"
+    }
 
 
 @each(

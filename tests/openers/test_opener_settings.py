@@ -6,6 +6,8 @@ EVERYTHING = {
     "AWS_PROFILE": "a",
     "AZURE_CLIENT_ID": "b",
     "GOOGLE_APPLICATION_CREDENTIALS": "c",
+    "GOOGLE_CLIENT_ID": "of sign-in",
+    "GOOGLE_CLIENT_SECRET": "of sign-in",
     "SERVICE_PKCS11_PIN_FILE": "d",
     "SERVICE_PKCS11_PIN_FILE_OLD": "e",
     "SERVICE_TRANSIT_TOKEN_FILE": "f",

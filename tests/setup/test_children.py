@@ -178,6 +178,8 @@ ALL = {
     "SERVICE_RPC_URL_1": "r",
     "GOOGLE_CLIENT_SECRET": "g",
     "AWS_SECRET_ACCESS_KEY": "not ours",
+    "AZURE_CLIENT_ID": "an opener's",
+    "AZURE_CLIENT_SECRET": "an opener's",
     "SERVICE_KEY": "c",
     "SERVICE_TRANSIT_TOKEN_FILE": "t",
     "SERVICE_PKCS11_PIN_FILE": "n",
