@@ -1,6 +1,8 @@
 """The opener of `pkcs11`, run against a real token of SoftHSM."""
 
 import os
+import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -215,6 +217,32 @@ def test_two_keys_of_one_label_are_refused(hsm: Hsm, opener: Opener) -> None:
     said = opener.open(holder)
 
     assert (said.status, "has 2 AES keys" in said.sentence) == (BAD_SETTINGS, True)
+
+
+# The first of the functions of a module, and nothing else, as one that asks an HSM by a network that is silent.
+SILENT_MODULE = """
+#include <unistd.h>
+static unsigned long initialize(void *given) { sleep(1000); return 5; }
+static unsigned long other(void) { return 0x54; }
+static struct { unsigned char major, minor; void *functions[68]; } list = {2, 40};
+unsigned long C_GetFunctionList(void **found) {
+  for (int at = 0; at < 68; at++) list.functions[at] = (void *)(at ? (void *)other : (void *)initialize);
+  *found = &list;
+  return 0;
+}
+"""
+
+
+@pytest.mark.long
+@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no compiler to build a module with")
+def test_a_module_that_does_not_answer_is_away(hsm: Hsm, opener: Opener, tmp_path: Path) -> None:
+    (tmp_path / "silent.c").write_text(SILENT_MODULE)
+    library = str(tmp_path / "silent.so")
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, tmp_path / "silent.c"], check=True, timeout=60)
+
+    said = opener.using(SERVICE_PKCS11_MODULE=library).open(Holder("pkcs11", NAME, bytes(60)))
+
+    assert (said.status, "did not end in time" in said.sentence) == (AWAY, True)
 
 
 def test_a_python_without_the_library_says_so() -> None:

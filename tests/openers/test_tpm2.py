@@ -120,6 +120,22 @@ def test_a_holder_of_another_file_does_not_open(opener: Opener) -> None:
     assert opener.open(holder, file=ANOTHER_FILE).output == KEY
 
 
+def test_a_key_that_was_sealed_without_a_file_does_not_open(tpm: Tpm, opener: Opener) -> None:
+    """The TPM binds nothing to a file by itself: 32 bytes of anybody's would be taken for the key."""
+    folder = Path(tpm.tcti.partition("=")[2]).parent
+    (folder / "bytes").write_bytes(KEY)
+    tpm.tool("createprimary", "-Q", "-C", "o", "-g", "sha256", "-G", "ecc", "-c", "primary")
+    tpm.tool("createpolicy", "-Q", "--policy-pcr", "-l", "sha256:7", "-L", "policy")
+    tpm.tool("flushcontext", "-t")
+    tpm.tool("create", "-Q", "-C", "primary", "-L", "policy", "-i", "bytes", "-u", "public", "-r", "private")
+    tpm.tool("flushcontext", "-t")
+    sealed = (folder / "public").read_bytes() + (folder / "private").read_bytes()
+
+    said = opener.open(Holder("tpm2", "sha256:7", sealed))
+
+    assert (said.status, said.output, "not the key of this file" in said.sentence) == (NOT_OURS, b"", True), said
+
+
 def test_another_tpm_opens_nothing(opener: Opener) -> None:
     holder = opener.wrap("sha256:7")
 
