@@ -59,6 +59,8 @@ def _connect(path: Path) -> socket.socket:
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     connection.settimeout(LINE_SECONDS)
     try:
+        # First, for a path that is too long has another error.
+        path.lstat()
         connection.connect(os.fspath(path))
     except (FileNotFoundError, ConnectionRefusedError):
         connection.close()
@@ -66,9 +68,12 @@ def _connect(path: Path) -> socket.socket:
             f"nobody waits for shares at {path}: the service runs already, or was not started yet, or opens its key "
             "by another kind of holder."
         ) from None
+    except PermissionError:
+        connection.close()
+        raise NotBrought(f"{path} is not for you: run this as root, or as the service's user.") from None
     except OSError as problem:
         connection.close()
-        raise NotBrought(f"{path}: {problem.strerror or problem}; run this as root or as the service's user.") from None
+        raise NotBrought(f"{path}: {problem.strerror or problem}.") from None
     return connection
 
 

@@ -138,6 +138,7 @@ class Unlocker:
         environment = environment_for(kind, self._settings.environment) | python.environment
         if kind == "people":
             environment[UNLOCK_SOCKET] = str(self.socket())
+            self._say("The master key waits for people: each brings a share with `custody unlock`.")
         command = (str(self._program(python)), "-m", "openers", kind, "open")
         process = start(command, environment, head, self._home.uid_of("opener"))
         self._asked.add(process)

@@ -16,6 +16,13 @@ from tests.outside.typing_person import type_at_a_terminal
 
 KEY = bytes(range(32))
 SPLIT = people.split("2/3", "5089efbf191005cb", KEY)
+AS_ANOTHER = """
+import os, sys
+from pathlib import Path
+from ops import unlock
+os.setuid(64799)
+unlock._connect(Path(sys.argv[1]))
+"""
 COMMAND = [sys.executable, "-P", "-m", "ops", "unlock"]
 
 
@@ -110,6 +117,28 @@ def test_a_folder_with_a_long_path_is_followed_to_its_short_one(home: Path) -> N
     (deep / "run-opener").symlink_to(home / "run-opener")
     with wait_for(holder_of(SPLIT), home / "run-opener/unlock.sock"):
         assert unlock(deep, SPLIT.shares[0].encode()).returncode == 0
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="becoming another user needs root")
+def test_another_user_is_told_who_may(home: Path) -> None:
+    path = home / "run-opener/unlock.sock"
+    home.chmod(0o711)
+    with wait_for(holder_of(SPLIT), path):
+        done = subprocess.run(
+            [sys.executable, "-P", "-c", AS_ANOTHER, str(path)], env=environment(home), capture_output=True, check=False
+        )
+    assert b"is not for you: run this as root, or as the service's user." in done.stderr
+
+
+def test_a_path_that_is_no_socket_is_said_to_be_so(home: Path) -> None:
+    (home / "file").touch()
+    for path, said in (
+        (home / "file", b"nobody waits"),
+        (home, b"nobody waits"),
+        (home / ("n" * 200), b"nobody waits"),
+    ):
+        done = unlock(home, b"never read\n", "--socket", str(path))
+        assert (done.returncode, said in done.stderr) == (1, True), done.stderr
 
 
 @pytest.mark.parametrize(
