@@ -3,14 +3,17 @@ by a signer that was killed (P9)."""
 
 import os
 import signal
+import sys
+from base64 import b64encode
 from pathlib import Path
 
 import httpx
 import pytest
 
 from custody.kit.key_head import is_sealed, split
+from custody.worker.sealed_keys import FileKey
 from openers.kinds import recovery
-from ops import opener_process
+from ops import opener_process, places
 from ops.opener_process import Answer
 from tests.fixtures.brought_up import BroughtUp, brought_up, custody, environment_of, starting
 from tests.fixtures.each import each
@@ -40,7 +43,7 @@ class Safe:
         folder.mkdir()
         self.folder, self.program = folder, folder / "open-keys"
         self.program.write_text(HOLDER)
-        self.program.chmod(0o700)
+        self.program.chmod(0o755)
         text, self.public = recovery.make()
         (folder / "recovery").write_text(text)
         (folder / "recovery").chmod(0o600)
@@ -112,6 +115,7 @@ def test_a_service_begins_sealed_and_a_killed_signer_needs_no_holder(home: Path,
         assert "ok     key holders: command safe, recovery" in custody(home, "doctor", **safe.settings).stdout
         asked = custody(home, "doctor", "--holders", **safe.settings).stdout
         assert "ok     key holders: each that needs no person opens the file" in asked
+        insist_on_silence(running, safe)
         safe.be("away")
         asked = custody(home, "doctor", "--holders", **safe.settings).stdout
         assert "NOT        command safe: The safe is locked." in asked
@@ -131,6 +135,44 @@ def test_a_service_begins_sealed_and_a_killed_signer_needs_no_holder(home: Path,
         before = safe.asked
         kill_signer(running)
         assert safe.asked == before + 1
+
+
+def insist_on_silence(running: BroughtUp, safe: Safe) -> None:
+    """The key of the file is in no log, no environment and no argument."""
+    (kept,) = (one.read_bytes() for one in safe.folder.glob("key-*"))
+    shapes = (kept, kept.hex().encode(), b64encode(kept).rstrip(b"="), repr(kept)[2:-1].encode())
+    said = [running.output().encode(), *(file.read_bytes() for file in (running.home / "log").glob("*.log"))]
+    for pid in (running.process.pid, *children(running.process.pid)):
+        said += [Path(f"/proc/{pid}/{part}").read_bytes() for part in ("environ", "cmdline")]
+    assert len(said) > 10
+    assert not [text for text in said if any(shape in text for shape in shapes)]
+
+
+@pytest.mark.long
+@pytest.mark.skipif(os.geteuid() != 0 or sys.platform != "linux", reason="only root can give uids")
+def test_an_opener_has_a_uid_of_its_own_and_the_signer_may_rotate(shared_folder: Path) -> None:
+    shared_folder.chmod(0o755)
+    if not places.enterable(shared_folder):
+        pytest.skip("other uids cannot enter this folder")
+    safe, home = Safe(shared_folder / "safe"), shared_folder / "home"
+    uids = places.uids(64740)
+    given = safe.settings | {"SERVICE_UID_BASE": "64740"}
+    safe.custody(home, "keys", "lock", "--to", "command:safe", "--to", f"recovery:{safe.public}", **given)
+    file = home / "signer" / "master.key"
+    assert (home / "master.key").readlink() == Path("signer", "master.key")
+    assert file.stat().st_uid == uids["signer"]
+    for part in (safe.folder, *safe.folder.glob("key-*")):
+        os.chown(part, uids["opener"], uids["opener"])
+    (safe.folder / "asked").unlink(missing_ok=True)
+    (safe.folder / "environment").unlink()
+    with brought_up(home, **given) as running:
+        assert (safe.folder / "asked").stat().st_uid == uids["opener"]
+        kept = next(safe.folder.glob("key-*")).read_bytes()
+        assert FileKey(kept).open(file.read_bytes()).count("\n1 ") == 1
+        assert "Every value uses version 2" in safe.custody(home, "keys", "rotate", **given)
+        assert file.stat().st_uid == uids["signer"]
+        assert is_sealed(file.read_bytes())
+        assert is_ready(running)
 
 
 @pytest.mark.long

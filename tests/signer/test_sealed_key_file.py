@@ -4,6 +4,9 @@ from, rotated and watched by a real signer."""
 import hmac
 import os
 import secrets
+import signal
+import subprocess
+import sys
 import tempfile
 from base64 import b64encode
 from collections.abc import Iterator
@@ -24,6 +27,7 @@ from tests.fixtures.each import each
 from tests.fixtures.eventually import soon
 from tests.fixtures.keepsakes import custody
 from tests.fixtures.server import Service
+from tests.outside.processes import PROJECT
 
 KEY = bytes(range(32))
 LINES = f"# one\n1 {'ab' * 32}\n"
@@ -220,6 +224,50 @@ def test_a_descriptor_of_no_memory_or_of_another_length_is_refused(tmp_path: Pat
         os.write(descriptor, bytes(length))
         with pytest.raises(KeyFileProblem, match="exactly 32 bytes"):
             Unlock(f"fd:{descriptor}")
+
+
+# The calls of a change that touch the disk, of which any may be the last; and one that is never reached, the control.
+STEPS = 9
+NEVER = 60
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from signer.master_key import MasterKeyFile
+left = int(sys.argv[1])
+def count(event, _arguments):
+    global left
+    if event.split(".")[0] in ("open", "os", "fcntl") and left >= 0:
+        left -= 1
+        if left == -1:
+            os.kill(os.getpid(), signal.SIGKILL)
+master = MasterKeyFile(Path(sys.argv[2]), sys.argv[3])
+sys.addaudithook(count)
+master.add(2) if sys.argv[4] == "add" else master.remove([1])
+"""
+
+
+@each("step", [*range(STEPS), NEVER])
+def test_a_signer_that_is_killed_at_any_step_of_a_rotation_leaves_a_file_that_opens(
+    step: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        file, unlock = tmp_path_factory.mktemp("killed") / "master.key", put(Path(folder) / ID, KEY)
+        for act, before, after in (("add", "\n1 ", "\n2 "), ("remove", "\n2 ", "\n1 ")):
+            lines = LINES if act == "add" else f"# one\n1 {'ab' * 32}\n2 {'cd' * 32}\n"
+            file.write_bytes(FileKey(KEY).seal(HEAD, lines))
+            file.chmod(0o600)
+            killed = subprocess.run(
+                [sys.executable, "-P", "-c", KILLED, str(step), str(file), unlock, act],
+                env={"PYTHONPATH": str(PROJECT)},
+                capture_output=True,
+                check=False,
+            )
+            assert killed.returncode == (0 if step == NEVER else -signal.SIGKILL), killed.stderr
+            opened = FileKey(KEY).open(file.read_bytes())
+            assert before in opened
+            assert file.read_bytes().startswith(HEAD.text)
+            if step == NEVER:
+                assert (after in opened) == (act == "add")
 
 
 class Lock:
