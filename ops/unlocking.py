@@ -126,7 +126,8 @@ class Unlocker:
             if answer.memory is not None:
                 return answer.memory
             missed.set()
-            if answer.status not in (os.EX_TEMPFAIL, None):
+            # One that was killed, over its time or by somebody, has said nothing of its holder.
+            if answer.status is not None and answer.status > 0 and answer.status != os.EX_TEMPFAIL:
                 raise NotOpened(f"The master key was not opened by {kind}: {answer.said}")
             if answer.said != said:
                 self._say(f"The master key waits for {kind}: {answer.said} It is asked again until it answers.")

@@ -54,6 +54,9 @@ def _ask(words: list[str], given: bytes, most: int) -> bytes:
         raise Away(f"The program of {OPENER} did not end in {bounded.LONGEST_SECONDS:.0f} s.") from None
     if ended.status in _OUTCOMES:
         raise _OUTCOMES[ended.status](ended.complaint or f"The program of {OPENER} ended with {ended.status}.")
+    if ended.status < 0:
+        # By somebody, or for want of memory: it has said nothing of the holder.
+        raise Away(f"The program of {OPENER} was killed by signal {-ended.status}.")
     if ended.status:
         raise BadSettings(
             f"The program of {OPENER} ended with {ended.status}, and may with 0, 65, 75, 77 or 78. {ended.complaint}"

@@ -29,6 +29,7 @@ if [ "$1" = wrap ]; then
   IFS= read -r id; cat > "key-$id"; echo "$2 $(printf %s "$id" | base64)"; exit
 fi
 echo asked >> asked
+[ -e killed ] && kill -9 $$
 [ -e away ] && { echo "The safe is locked." >&2; exit 75; }
 [ -e refused ] && { echo "Ask the keeper for the right to open." >&2; exit 77; }
 [ -e wrong ] && { head -c 32 /dev/zero; exit; }
@@ -235,6 +236,9 @@ def test_a_holder_that_is_away_is_waited_for_and_each_reason_said_once(home: Pat
         eventually(lambda: safe.asked > asked + 2, about=said)
         assert said().count("The safe is locked.") == 1
         assert process.poll() is None
+        safe.be("killed")
+        eventually(lambda: "was killed by signal 9" in said(), about=said)
+        safe.be("killed", False)
         safe.be("away", False)
         eventually(lambda: "Ready in" in said(), about=said)
 
