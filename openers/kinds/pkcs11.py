@@ -49,7 +49,7 @@ def wrap(name: str, file: str, key: bytes) -> tuple[str, bytes]:
             raise Away(f"The token {token!r} went away while it encrypted.") from None
         except pkcs11.PKCS11Error as problem:
             raise BadSettings(
-                f"The token {token!r} does not encrypt by AES-GCM with a nonce from outside: {_find_name(problem)}."
+                f"The token {token!r} does not encrypt by AES-GCM with a nonce from outside: {_name(problem)}."
             ) from None
     return f"{quote(token, safe='')}/{quote(label, safe='')}", nonce + bytes(made)
 
@@ -66,11 +66,11 @@ def unwrap(name: str, blob: bytes, file: str) -> bytes:
         except _GONE:
             raise Away(f"The token {token!r} went away while it decrypted.") from None
         except _NOT_DONE as problem:
-            raise BadSettings(f"The token {token!r} does not decrypt by AES-GCM: {_find_name(problem)}.") from None
+            raise BadSettings(f"The token {token!r} does not decrypt by AES-GCM: {_name(problem)}.") from None
         except pkcs11.PKCS11Error as problem:
             raise NotOurs(
                 f"The key {label!r} of the token {token!r} does not open this file: it was made by another key, for "
-                f"another file, or was changed ({_find_name(problem)}). Open it by another holder."
+                f"another file, or was changed ({_name(problem)}). Open it by another holder."
             ) from None
 
 
@@ -94,7 +94,7 @@ def _key_of(token: str, label: str) -> Iterator[Any]:
         try:
             keys = list(session.get_objects(wanted))
         except pkcs11.PKCS11Error as problem:
-            raise Away(f"The token {token!r} does not say what keys it has: {_find_name(problem)}.") from None
+            raise Away(f"The token {token!r} does not say what keys it has: {_name(problem)}.") from None
         if not keys:
             raise NotOurs(f"The token {token!r} has no AES key {label!r}. Is it the right token?")
         if len(keys) > 1:
@@ -111,11 +111,11 @@ def _token(label: str) -> Any:
         if "while loading" in str(problem):
             # The loader's own words: a path and a reason.
             raise BadSettings(f"{PKCS11_MODULE}: {path} cannot be loaded: {problem}.") from None
-        raise Away(f"The module {path} does not begin: {_find_name(problem)}. Is its own configuration in order?") from None
+        raise Away(f"The module {path} does not begin: {_name(problem)}. Is its own configuration in order?") from None
     try:
         tokens = list(library.get_tokens(token_label=label))
     except pkcs11.PKCS11Error as problem:
-        raise Away(f"The module {path} does not say what tokens it has: {_find_name(problem)}.") from None
+        raise Away(f"The module {path} does not say what tokens it has: {_name(problem)}.") from None
     if not tokens:
         raise Away(f"The token {label!r} is not there. Plug it in, or start what serves it.")
     if len(tokens) > 1:
@@ -138,7 +138,7 @@ def _session(token: Any, label: str) -> Any:
         _refused.add(bytes(token.serial))
         raise _pin_refused(label, problem) from None
     except pkcs11.PKCS11Error as problem:
-        raise Away(f"The token {label!r} opens no session: {_find_name(problem)}.") from None
+        raise Away(f"The token {label!r} opens no session: {_name(problem)}.") from None
 
 
 def _pin_refused(label: str, problem: Exception) -> NotOpened:
@@ -147,7 +147,7 @@ def _pin_refused(label: str, problem: Exception) -> NotOpened:
             f"The token {label!r} refused the PIN of {PKCS11_PIN_FILE}. It was tried once, and is not again before "
             "somebody logged in by hand with the right one."
         )
-    return Refused(f"The token {label!r} takes no PIN now: {_find_name(problem)}. Its security officer sets a new one.")
+    return Refused(f"The token {label!r} takes no PIN now: {_name(problem)}. Its security officer sets a new one.")
 
 
 def _refuse_copies(key: Any, label: str) -> None:
@@ -157,14 +157,12 @@ def _refuse_copies(key: Any, label: str) -> None:
         hidden = key[pkcs11.Attribute.SENSITIVE] and key[pkcs11.Attribute.LOCAL]
         length = key[pkcs11.Attribute.VALUE_LEN]
     except pkcs11.PKCS11Error as problem:
-        raise BadSettings(
-            f"The token does not say whether the key {label!r} can leave it: {_find_name(problem)}."
-        ) from None
+        raise BadSettings(f"The token does not say whether the key {label!r} can leave it: {_name(problem)}.") from None
     if not (inside and hidden):
         raise BadSettings(f"The key {label!r} could leave its token, or came from outside. Make one inside: sensitive.")
     if length != KEY_BYTES:
         raise BadSettings(f"The key {label!r} has {8 * length} bits. Make one of 256.")
 
 
-def _find_name(problem: Exception) -> str:
+def _name(problem: Exception) -> str:
     return type(problem).__name__
