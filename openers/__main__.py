@@ -52,11 +52,16 @@ def module_of(kind: str) -> ModuleType:
 def open_head(kind: ModuleType, name: str, head: Head) -> bytes:
     """The file's key, of the first holder of this kind that has it; else what hopes most is raised."""
     problems: list[NotOpened] = []
+    together = [(holder.name, holder.blob) for holder in head.holders if holder.kind == name]
+    if together and hasattr(kind, "unwrap_any"):
+        # Not one after the other: who is waited for may be another's.
+        key: bytes = kind.unwrap_any(together, head.file)
+        return key
     for holder in head.holders:
         if holder.kind != name:
             continue
         try:
-            key: bytes = kind.unwrap(holder.name, holder.blob, head.file)
+            key = kind.unwrap(holder.name, holder.blob, head.file)
             if len(key) == KEY_BYTES:
                 return key
             problems.append(NotOurs(f"The holder {name} opened something that is no key of a file."))

@@ -49,6 +49,9 @@ class Terminal:
         before = termios.tcgetattr(self._descriptor)
         silent = [*before]
         silent[3] &= ~termios.ECHO
+        # Who stops this leaves what is shown on the screen.
+        silent[6] = [*before[6]]
+        silent[6][termios.VSUSP] = b"\0"
         termios.tcsetattr(self._descriptor, termios.TCSAFLUSH, silent)
         try:
             self.say(words)
@@ -57,7 +60,7 @@ class Terminal:
             termios.tcsetattr(self._descriptor, termios.TCSAFLUSH, before)
             self.say("\n")
         if not typed.endswith(b"\n"):
-            raise Refused("Nothing was changed: what was shown was not typed back, so throw it away.")
+            raise Refused("Nothing was typed, and nothing was changed. What was written down is to be thrown away.")
         return typed.decode("ascii", "replace").removesuffix("\n")
 
     @contextlib.contextmanager

@@ -8,6 +8,7 @@ import getpass
 import os
 import socket
 import sys
+import warnings
 from argparse import Namespace
 from pathlib import Path
 from typing import Any
@@ -94,13 +95,20 @@ def _answer(connection: socket.socket) -> Counts | None:
 
 def _read_share() -> bytes:
     """The share as it is typed or comes by a pipe; more than a share's length is not read."""
-    if sys.stdin.isatty():
-        typed = getpass.getpass("Your share, not shown: ").encode("ascii", "replace")
-    else:
-        typed = sys.stdin.buffer.readline(MAX_LINE + 1)
+    typed = _ask() if sys.stdin.isatty() else sys.stdin.buffer.readline(MAX_LINE + 1)
     if len(typed) > MAX_LINE:
         raise NotBrought("that is too long for a share.")
     return b" ".join(typed.split()) + b"\n"
+
+
+def _ask() -> bytes:
+    try:
+        with warnings.catch_warnings():
+            # Rather nothing than a share that is shown.
+            warnings.simplefilter("error", getpass.GetPassWarning)
+            return getpass.getpass("Your share, not shown: ").encode("ascii", "replace")
+    except (EOFError, getpass.GetPassWarning):
+        raise NotBrought("no share was typed.") from None
 
 
 def _say(counts: Counts | None) -> str:

@@ -34,7 +34,8 @@ MOST_SHARES = 16
 # From the first share on; who comes later begins with the others from the start.
 GATHERING_SECONDS = 600
 CONNECTIONS_AT_ONCE = 8
-_GIVEN = re.compile(r"([0-9]{1,2})(?:/|-of-)([0-9]{1,2})", re.ASCII)
+# Behind K/N, in a head, the number of the split: of two lines of people each has another name.
+_GIVEN = re.compile(r"([0-9]{1,2})(?:/|-of-)([0-9]{1,2})(?:@[0-9a-f]{4})?", re.ASCII)
 _HEAD = struct.Struct(">BBBH")
 _VERSION = 1
 _IDENTIFIERS = 1 << 15
@@ -66,6 +67,11 @@ class Shared(msgspec.Struct, frozen=True):
     identifier: int
     digests: tuple[bytes, ...]
 
+    @property
+    def name(self) -> str:
+        """The name of the holder."""
+        return f"{self.needed}-of-{len(self.digests)}@{self.identifier:04x}"
+
     def pack(self) -> bytes:
         """The bytes that stand in the head."""
         return _HEAD.pack(_VERSION, self.needed, len(self.digests), self.identifier) + b"".join(self.digests)
@@ -90,7 +96,8 @@ def split(given: str, file: str, key: bytes) -> Split:
     secret = EncryptedMasterSecret.from_master_secret(key, b"", secrets.randbelow(_IDENTIFIERS), True, 0)
     (shares,) = split_ems(1, [(needed, all_of_them)], secret)
     texts = tuple(share.mnemonic() for share in shares)
-    return Split(f"{needed}-of-{all_of_them}", shared_of(needed, file, texts).pack(), texts)
+    shared = shared_of(needed, file, texts)
+    return Split(shared.name, shared.pack(), texts)
 
 
 def shared_of(needed: int, file: str, texts: Sequence[str]) -> Shared:
@@ -106,8 +113,20 @@ def wrap(name: str, file: str, key: bytes) -> tuple[str, bytes]:
 
 def unwrap(name: str, blob: bytes, file: str) -> bytes:
     """Wait at the socket until enough people brought their shares."""
-    gathering = Gathering(read_blob(name, blob), file)
-    return asyncio.run(_gather(_place(), gathering))
+    return unwrap_any([(name, blob)], file)
+
+
+def unwrap_any(lines: Sequence[tuple[str, bytes]], file: str) -> bytes:
+    """The same for several lines of people, for nobody knows whose people come."""
+    shared, problems = [], []
+    for name, blob in lines:
+        try:
+            shared.append(read_blob(name, blob))
+        except NotOurs as problem:
+            problems.append(problem)
+    if not shared:
+        raise problems[0]
+    return asyncio.run(_gather(_place(), Gatherings([Gathering(one, file) for one in shared])))
 
 
 def read_blob(name: str, blob: bytes) -> Shared:
@@ -117,13 +136,14 @@ def read_blob(name: str, blob: bytes) -> Shared:
         raise broken
     version, needed, all_of_them, identifier = _HEAD.unpack_from(blob)
     rest = blob[_HEAD.size :]
-    if version != _VERSION or name != f"{needed}-of-{all_of_them}" or len(rest) != all_of_them * _DIGEST:
+    shared = Shared(needed, identifier, tuple(rest[at : at + _DIGEST] for at in range(0, len(rest), _DIGEST)))
+    if version != _VERSION or name != shared.name or len(rest) != all_of_them * _DIGEST:
         raise broken
     try:
         numbers_of(name)
     except BadSettings:
         raise broken from None
-    return Shared(needed, identifier, tuple(rest[at : at + _DIGEST] for at in range(0, len(rest), _DIGEST)))
+    return shared
 
 
 def words_of(text: str) -> list[str]:
@@ -166,7 +186,7 @@ class Gathering:
         """The number that came, and how long they are kept."""
         self.drop_late(now)
         left = self._until - now if self._shares else GATHERING_SECONDS
-        return Counts(len(self._shares), self._shared.needed, int(left))
+        return Counts(len(self._shares), self._shared.needed, round(left))
 
     def drop_late(self, now: float) -> None:
         """Forget all shares once the time since the first one is over."""
@@ -186,17 +206,14 @@ class Gathering:
             return None
         return self._combine()
 
+    def expects(self, share: Share) -> bool:
+        """Say whether it is of this split, as far as its first words say."""
+        return (share.identifier, share.member_threshold) == (self._shared.identifier, self._shared.needed)
+
     def _look_at(self, text: str) -> tuple[int, Share]:
-        words = words_of(text)
-        try:
-            share = Share.from_mnemonic(" ".join(words))
-        except MnemonicError:
-            raise NoShare(
-                "The words do not fit together: one is another word of the list, or two are exchanged."
-            ) from None
-        expected = (self._shared.identifier, self._shared.needed)
+        share = _read_share(text)
         number = share.index + 1
-        if (share.identifier, share.member_threshold) != expected or number > len(self._shared.digests):
+        if not self.expects(share) or number > len(self._shared.digests):
             raise NoShare("That is a share of something else, or of an earlier split: look at the paper's date.")
         if _digest(self._file, share) != self._shared.digests[number - 1]:
             raise NoShare("That is a share of another sealed key file.")
@@ -215,6 +232,34 @@ class Gathering:
         return key
 
 
+class Gatherings:
+    """Those of all lines of people; a share is given to the one that it is of."""
+
+    def __init__(self, gatherings: Sequence[Gathering]) -> None:
+        self._gatherings = gatherings
+
+    def counts(self, now: float) -> Counts:
+        """The counts of the one that has most, by what it lacks."""
+        return min((one.counts(now) for one in self._gatherings), key=lambda counts: counts.needed - counts.came)
+
+    def seconds(self, now: float) -> int:
+        """The time until the next of them drops what came."""
+        return min(one.counts(now).seconds for one in self._gatherings)
+
+    def add(self, text: str, now: float) -> tuple[bytes | None, Counts]:
+        """Take one share; the key if it was the last one needed, and the counts of those that it is one of."""
+        share = _read_share(text)
+        found = next((one for one in self._gatherings if one.expects(share)), self._gatherings[0])
+        return found.add(text, now), found.counts(now)
+
+
+def _read_share(text: str) -> Share:
+    try:
+        return Share.from_mnemonic(" ".join(words_of(text)))
+    except MnemonicError:
+        raise NoShare("The words do not fit together: one is another word of the list, or two are exchanged.") from None
+
+
 def _digest(file: str, share: Share) -> bytes:
     """Bind the share to the file, so that the line of another one does not take it."""
     return hashlib.sha256(binding(file) + f" share {share.index} ".encode() + share.value).digest()[:_DIGEST]
@@ -230,9 +275,9 @@ def _place() -> str:
     return path
 
 
-async def _gather(path: str, gathering: Gathering) -> bytes:
+async def _gather(path: str, gatherings: Gatherings) -> bytes:
     """Listen until the key is there, or for ever."""
-    waiting = _Waiting(gathering)
+    waiting = _Waiting(gatherings)
     before = os.umask(0o177)
     try:
         server = await asyncio.start_unix_server(waiting.meet, path, limit=MAX_LINE)
@@ -251,8 +296,8 @@ async def _gather(path: str, gathering: Gathering) -> bytes:
 class _Waiting:
     """The opener's side of all connections."""
 
-    def __init__(self, gathering: Gathering) -> None:
-        self._gathering = gathering
+    def __init__(self, gatherings: Gatherings) -> None:
+        self._gatherings = gatherings
         self._connections = 0
         self._moved = asyncio.Event()
         self._opened: bytes | None = None
@@ -262,7 +307,7 @@ class _Waiting:
         """The key, as soon as enough shares came; meanwhile late ones are dropped."""
         while self._key is None:
             self._moved.clear()
-            kept = self._gathering.counts(time.monotonic()).seconds
+            kept = self._gatherings.seconds(time.monotonic())
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._moved.wait(), kept + 1)
         return self._key
@@ -291,19 +336,20 @@ class _Waiting:
             return "no Too many talk to this opener at once: try again."
         if _peer_of(writer) not in (0, os.geteuid()):
             return "no Only root, or the user that the opener runs as, may bring shares."
-        await _say(writer, self._gathering.counts(time.monotonic()).line("waiting"))
+        await _say(writer, self._gatherings.counts(time.monotonic()).line("waiting"))
         try:
             line = await reader.readuntil(b"\n")
         except asyncio.IncompleteReadError:
             return "no Nothing was sent."
         except asyncio.LimitOverrunError:
             return f"no That is too long for a share: it has {WORDS} words."
+        if self._opened is not None:
+            return OPENED  # One that comes while the key is on its way is not needed any more.
         try:
-            # One that comes while the key is on its way is not needed any more.
-            self._opened = self._opened or self._gathering.add(line.decode("ascii", "replace"), time.monotonic())
+            self._opened, counts = self._gatherings.add(line.decode("ascii", "replace"), time.monotonic())
         except NoShare as problem:
             return f"no {problem}"
-        return OPENED if self._opened else self._gathering.counts(time.monotonic()).line("came")
+        return OPENED if self._opened is not None else counts.line("came")
 
 
 async def _say(writer: asyncio.StreamWriter, line: str) -> None:

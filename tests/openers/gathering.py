@@ -31,7 +31,9 @@ def holder_of(split: people.Split) -> Holder:
 
 
 @contextmanager
-def wait_for(holder: Holder, path: Path, file: str = FILE, constants: Sequence[str] = ()) -> Iterator[subprocess.Popen]:
+def wait_for(
+    holder: Holder, path: Path, constants: Sequence[str] = (), others: Sequence[Holder] = ()
+) -> Iterator[subprocess.Popen]:
     """The opener while it waits at this path."""
     words = ["-c", _WITH, *constants] if constants else ["-m", "openers", "people", "open"]
     process = subprocess.Popen(
@@ -42,7 +44,7 @@ def wait_for(holder: Holder, path: Path, file: str = FILE, constants: Sequence[s
         env=surroundings({"SERVICE_UNLOCK_SOCKET": str(path)}),
     )
     try:
-        process.stdin.write(write_head(file, (holder,)).text)
+        process.stdin.write(write_head(FILE, (holder, *others)).text)
         process.stdin.close()
         eventually(lambda: _listens(path) or process.poll() is not None)
         yield process

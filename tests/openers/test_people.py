@@ -84,7 +84,7 @@ def test_fewer_than_needed_and_any_others_never_make_the_key() -> None:
 def test_three_people_open_at_the_socket_and_the_opener_ends(path: Path) -> None:
     with wait_for(holder_of(SPLIT), path) as opener:
         assert (path.stat().st_mode & 0o777, path.stat().st_uid) == (0o600, os.geteuid())
-        assert bring(path, SHARES[4]) == ["waiting 0 3 600", "came 1 3 599"]
+        assert bring(path, SHARES[4]) == ["waiting 0 3 600", "came 1 3 600"]
         first, second = bring(path, SHARES[0].upper())
         assert (first.split()[:3], second.split()[:3]) == (["waiting", "1", "3"], ["came", "2", "3"])
         assert bring(path, " ".join(word[:4] for word in SHARES[2].split()))[1] == "opened"
@@ -251,6 +251,31 @@ def answers(path: Path) -> bool:
         return False
 
 
+def test_the_people_of_any_line_open(path: Path) -> None:
+    board = other_split()
+    with wait_for(holder_of(SPLIT), path, others=[holder_of(board)]) as opener:
+        # The greeting is of those who lack least, and each hears of their own.
+        assert bring(path, SHARES[0]) == ["waiting 0 2 600", "came 1 3 600"]
+        assert bring(path, board.shares[1])[1].split()[:3] == ["came", "1", "2"]
+        assert bring(path, SHARES[0])[1].startswith("no Share 1 came already")
+        assert bring(path, OF_ANOTHER_FILE[1])[1].startswith("no That is a share of something else")
+        assert bring(path, board.shares[0])[1] == "opened"
+        assert key_of(opener) == (0, KEY, b"")
+
+
+def test_a_line_that_was_changed_keeps_nobody_from_another_one(path: Path) -> None:
+    with wait_for(Holder("people", "3-of-5", b"x"), path, others=[holder_of(SPLIT)]) as opener:
+        assert [bring(path, share)[1].split()[0] for share in SHARES[:3]] == ["came", "came", "opened"]
+        assert key_of(opener)[:2] == (0, KEY)
+
+
+def other_split() -> people.Split:
+    """A split with another number, as all but one of 32,768 have."""
+    return next(
+        split for split in (people.split("2/2", FILE, KEY) for _ in range(9)) if split.blob[3:5] != SPLIT.blob[3:5]
+    )
+
+
 def test_an_opener_without_a_place_to_wait_says_which_setting_names_it(tmp_path: Path) -> None:
     done = unlock(holder_of(SPLIT))
     assert (done.returncode, done.stdout) == (os.EX_CONFIG, b"")
@@ -277,17 +302,22 @@ def test_a_number_of_people_that_makes_no_sense_is_refused(given: str) -> None:
         people.split(given, FILE, KEY)
 
 
+NUMBER = SPLIT.name.partition("@")[2]
+
+
 @pytest.mark.parametrize(
     "holder",
     [
-        Holder("people", "3-of-5", SPLIT.blob[:-1]),
-        Holder("people", "3-of-5", SPLIT.blob + b"\0"),
-        Holder("people", "2-of-5", SPLIT.blob),
-        Holder("people", "3-of-4", SPLIT.blob),
-        Holder("people", "3-of-5", b"\2" + SPLIT.blob[1:]),
-        Holder("people", "3-of-5", SPLIT.blob[:4]),
-        Holder("people", "1-of-5", SPLIT.blob[:1] + b"\1" + SPLIT.blob[2:]),
-        Holder("people", "200-of-5", SPLIT.blob[:1] + b"\xc8" + SPLIT.blob[2:]),
+        Holder("people", SPLIT.name, SPLIT.blob[:-1]),
+        Holder("people", SPLIT.name, SPLIT.blob + b"\0"),
+        Holder("people", f"2-of-5@{NUMBER}", SPLIT.blob),
+        Holder("people", f"3-of-4@{NUMBER}", SPLIT.blob),
+        Holder("people", "3-of-5", SPLIT.blob),
+        Holder("people", SPLIT.name, SPLIT.blob[:3] + bytes([SPLIT.blob[3] ^ 1]) + SPLIT.blob[4:]),
+        Holder("people", SPLIT.name, b"\2" + SPLIT.blob[1:]),
+        Holder("people", SPLIT.name, SPLIT.blob[:4]),
+        Holder("people", f"1-of-5@{NUMBER}", SPLIT.blob[:1] + b"\1" + SPLIT.blob[2:]),
+        Holder("people", f"200-of-5@{NUMBER}", SPLIT.blob[:1] + b"\xc8" + SPLIT.blob[2:]),
     ],
 )
 def test_a_line_that_was_changed_is_said_to_be_so(holder: Holder) -> None:
@@ -302,7 +332,7 @@ def test_a_blob_says_nothing_of_the_key_and_a_split_shows_no_share() -> None:
     assert KEY not in SPLIT.blob
     values = [people.Share.from_mnemonic(share).value for share in SHARES]
     assert not any(value[at : at + 8] in SPLIT.blob for value in values for at in range(25))
-    assert repr(SPLIT) == "Split(3-of-5)"
+    assert repr(SPLIT) == f"Split(3-of-5@{NUMBER})"
     assert not any(word in repr(gathering()) for word in SHARES[0].split())
 
 

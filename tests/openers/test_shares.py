@@ -63,6 +63,11 @@ def test_each_is_shown_once_and_two_are_typed_back() -> None:
     assert all(screen.endswith("\x1b[H\x1b[2J\x1b[3J") for screen in screens)
 
 
+def test_nothing_is_changed_where_nobody_types_any_more() -> None:
+    status, shown = hand_out("2/2", FILE, answer=lambda _, __: "\x04")
+    assert (status, "Nothing was typed, and nothing was changed." in shown) == (1, True)
+
+
 def test_a_recovery_key_is_handed_out_like_a_share() -> None:
     status, shown = hand_out("2/2", FILE, "recovery", answer=copy_of)
     assert (status, shown.count("Type back")) == (0, 2)

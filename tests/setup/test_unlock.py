@@ -65,6 +65,12 @@ def test_a_share_is_typed_at_a_terminal_and_not_shown(home: Path) -> None:
         assert not any(f" {word} " in shown for word in SPLIT.shares[1].split() if len(word) > 5)
 
 
+def test_a_terminal_at_which_nobody_types_brings_nothing(home: Path) -> None:
+    with wait_for(holder_of(SPLIT), home / "run-opener/unlock.sock"):
+        status, shown = type_at_a_terminal(COMMAND, environment(home), {"not shown: ": "\x04"})
+        assert (status, "no share was typed" in shown, "Traceback" in shown) == (1, True, False)
+
+
 def test_a_terminal_that_shows_what_is_typed_would_be_noticed(home: Path) -> None:
     """The control: a program that reads the share as it reads anything else."""
     plainly = [sys.executable, "-c", "input('not shown: ')"]
