@@ -21,6 +21,7 @@ from pathlib import Path
 import msgspec
 from shamir_mnemonic import EncryptedMasterSecret, MnemonicError, Share, recover_ems, split_ems
 from shamir_mnemonic.shamir import ShareGroup
+from shamir_mnemonic.share import ShareGroupParameters
 from shamir_mnemonic.wordlist import WORDLIST
 
 from custody.kit.key_head import KEY_BYTES, binding
@@ -207,8 +208,10 @@ class Gathering:
         return self._combine()
 
     def expects(self, share: Share) -> bool:
-        """Say whether it is of this split, as far as its first words say."""
-        return (share.identifier, share.member_threshold) == (self._shared.identifier, self._shared.needed)
+        """Say whether it is of this split, as far as the words before its value say."""
+        # An exponent that is not ours would have the key computed for hours.
+        ours = ShareGroupParameters(self._shared.identifier, True, 0, 0, 1, 1, self._shared.needed)
+        return bool(share.group_parameters() == ours)
 
     def _look_at(self, text: str) -> tuple[int, Share]:
         share = _read_share(text)

@@ -1,6 +1,7 @@
 """People who open with their shares: k of n, at a socket, in time; and everything that somebody may bring instead."""
 
 import contextlib
+import dataclasses
 import itertools
 import os
 import random
@@ -11,6 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from shamir_mnemonic.wordlist import WORDLIST
 
 from custody.kit.key_head import Holder
@@ -149,6 +152,39 @@ def test_a_share_of_another_file_with_the_same_number_is_told() -> None:
     ours = people.Gathering(people.read_blob(SPLIT.name, forged.pack()), FILE)
     with pytest.raises(people.NoShare, match="another sealed key file"):
         ours.add(SHARES[0], 0.0)
+
+
+FIELDS = {"iteration_exponent": 15, "extendable": False, "group_index": 1, "group_threshold": 2, "group_count": 2}
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_a_share_that_says_something_else_of_itself_is_not_taken(field: str) -> None:
+    """Its value is ours and its checksum right; with that exponent a key would be computed for hours."""
+    share = people.Share.from_mnemonic(SHARES[0])
+    more = {"group_count": 2} if field == "group_threshold" else {}
+    forged = dataclasses.replace(share, **{field: FIELDS[field], **more}).mnemonic()
+    with pytest.raises(people.NoShare, match="something else"):
+        gathering().add(forged, 0.0)
+    assert gathering().add(share.mnemonic(), 0.0) is None
+
+
+@given(st.one_of(st.text(), st.lists(st.sampled_from(WORDLIST), min_size=30, max_size=36).map(" ".join)))
+def test_a_line_of_any_words_is_refused_with_a_sentence(text: str) -> None:
+    with pytest.raises(people.NoShare) as problem:
+        people.Gatherings([gathering(), gathering()]).add(text, 0.0)
+    assert not repeats(str(problem.value), text)
+
+
+@given(st.binary(min_size=32, max_size=32), st.integers(0, 31), st.integers(0, 9), st.integers(0, 15))
+def test_a_share_with_a_right_checksum_that_is_none_of_ours_is_refused(
+    value: bytes, identifier: int, needed: int, index: int
+) -> None:
+    ours = people.Share.from_mnemonic(SHARES[0])
+    forged = dataclasses.replace(
+        ours, value=value, identifier=ours.identifier ^ identifier, member_threshold=needed + 1, index=index
+    )
+    with pytest.raises(people.NoShare):
+        gathering().add(forged.mnemonic(), 0.0)
 
 
 def test_shares_that_make_no_key_together_are_all_dropped() -> None:
