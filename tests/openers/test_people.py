@@ -176,7 +176,7 @@ def test_a_line_of_any_words_is_refused_with_a_sentence(text: str) -> None:
 
 
 @given(st.binary(min_size=32, max_size=32), st.integers(0, 31), st.integers(0, 9), st.integers(0, 15))
-def test_a_share_with_a_right_checksum_that_is_none_of_ours_is_refused(
+def test_a_share_with_a_right_checksum_that_nobody_made_here_is_refused(
     value: bytes, identifier: int, needed: int, index: int
 ) -> None:
     ours = people.Share.from_mnemonic(SHARES[0])
