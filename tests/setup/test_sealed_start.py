@@ -10,9 +10,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from custody.kit.key_head import is_sealed, split
+from custody.kit import key_head
+from custody.kit.key_head import Holder, is_sealed, write_head
 from custody.worker.sealed_keys import FileKey
-from openers.kinds import recovery
+from openers.kinds import people, recovery
 from ops import opener_process, places
 from ops.opener_process import Answer
 from tests.fixtures.brought_up import BroughtUp, brought_up, custody, environment_of, starting
@@ -131,7 +132,7 @@ def test_a_service_begins_sealed_and_a_killed_signer_needs_no_holder(home: Path,
         safe.be("away", False)
         said = safe.custody(home, "keys", "holders", "--new-file-key")
         assert "has another key" in said
-        assert split((home / "master.key").read_bytes())[0].file != split(content)[0].file
+        assert key_head.split((home / "master.key").read_bytes())[0].file != key_head.split(content)[0].file
         assert is_ready(running)
         before = safe.asked
         kill_signer(running)
@@ -226,6 +227,28 @@ def test_a_backup_the_sealed_file_and_the_recovery_key_are_enough(home: Path, sa
 
 
 @pytest.mark.long
+def test_people_open_it_each_from_a_session_of_their_own(home: Path) -> None:
+    key = bytes(range(32))
+    split = people.split("2/3", HEAD.file, key)
+    home.mkdir(0o700)
+    head = write_head(HEAD.file, (Holder("people", split.name, split.blob),))
+    (home / "master.key").write_bytes(FileKey(key).seal(head, ""))
+    (home / "master.key").chmod(0o600)
+    with starting(home, SERVICE_MASTER_KEY_SOURCE="people") as running:
+        said = running.output
+        eventually(lambda: "custody unlock" in said(), about=said)
+        socket = (home / "run-opener").resolve() / "unlock.sock"
+        eventually(socket.exists, about=said)
+        for share in (split.shares[2], split.shares[0]):
+            came = custody(home, "unlock", given=share)
+            assert came.returncode == 0, came.stderr
+        eventually(lambda: "Ready in" in said(), about=said)
+        # Nobody comes for a signer that was killed.
+        kill_signer(running)
+        assert not socket.exists()
+
+
+@pytest.mark.long
 def test_a_holder_that_is_away_is_waited_for_and_each_reason_said_once(home: Path, safe: Safe) -> None:
     safe.lock(home)
     safe.be("away")
@@ -310,7 +333,9 @@ def test_a_source_that_is_no_kind_is_refused_at_once(home: Path) -> None:
 
 
 # Openers as programs of strangers: what each gives, and what becomes of it.
-HEAD = split(b"custody-sealed-keys 1\nfile 5089efbf191005cb\nholder command x eA==\nkeys " + b"A" * 40 + b"\n")[0]
+HEAD = key_head.split(
+    b"custody-sealed-keys 1\nfile 5089efbf191005cb\nholder command x eA==\nkeys " + b"A" * 40 + b"\n"
+)[0]
 HOSTILE: dict[str, tuple[str, int | None, str]] = {
     "31 bytes": ("head -c 31 /dev/zero", os.EX_DATAERR, "it gave 31 bytes"),
     "33 bytes": ("head -c 33 /dev/zero", os.EX_DATAERR, "more than 32 bytes"),
