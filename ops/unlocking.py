@@ -22,6 +22,8 @@ from ops.settings import Settings
 
 # One opener, but for people: they come when they come.
 OPENER_SECONDS = 20.0
+# systemd lets root alone read the key of a host, so its program cannot be another user's.
+AS_WE_ARE = frozenset({"systemd"})
 BACKOFF = children.Backoff(first_seconds=0.2, longest_seconds=30.0)
 
 
@@ -141,7 +143,8 @@ class Unlocker:
             environment[UNLOCK_SOCKET] = str(self.socket())
             self._say("The master key waits for people: each brings a share with `custody unlock`.")
         command = (str(self._program(python)), "-m", "openers", kind, "open")
-        process = start(command, environment, head, self._home.uid_of("opener"))
+        uid = None if kind in AS_WE_ARE else self._home.uid_of("opener")
+        process = start(command, environment, head, uid)
         self._asked.add(process)
         try:
             return await asyncio.to_thread(listen, process, None if kind == "people" else OPENER_SECONDS)
