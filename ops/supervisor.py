@@ -82,6 +82,10 @@ class Supervisor:
             found = running.find(self.home.path)
             pid = f" (pid {found.pid})" if found else ""
             raise NotReady(f"custody already runs in {self.home.path}{pid}; stop it, or choose another SERVICE_HOME")
+        try:
+            self._unlocker.look()
+        except NotOpened as problem:
+            raise NotReady(str(problem)) from None
         self._say_how_separate()
         await self._until_ports_are_free()
         await self._database()

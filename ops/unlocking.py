@@ -46,6 +46,11 @@ class Unlocker:
         """Say whether the settings name holders at all."""
         return bool(self._kinds)
 
+    def look(self) -> None:
+        """Raise NotOpened where the file does not fit the settings, before anything is started."""
+        if self._kinds:
+            self._head()
+
     async def key(self, python: Python) -> int:
         """A descriptor with the key of the file as it is now; waits for a holder that is away, without end."""
         head = self._head()
