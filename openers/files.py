@@ -20,14 +20,14 @@ def trusted_code(variable: str, example: str) -> str:
     return str(path)
 
 
-def secret_text(variable: str, example: str) -> str:
+def secret_text(variable: str, example: str, most: int = MOST_SECRET_BYTES) -> str:
     """One line of a file that nobody else can read; only its end of line is taken away."""
     path = _path(variable, example)
     _look(variable, path)
     try:
         with path.open("rb") as file:
             found = os.fstat(file.fileno())
-            content = file.read(MOST_SECRET_BYTES + 1)
+            content = file.read(most + 1)
     except OSError as problem:
         raise BadSettings(f"{variable}: {path} cannot be read: {problem.strerror}.") from None
     # Root locks the file with the secret of the user who opens it later.
@@ -37,8 +37,8 @@ def secret_text(variable: str, example: str) -> str:
         text = content.removesuffix(b"\n").removesuffix(b"\r").decode()
     except UnicodeDecodeError:
         text = ""
-    if not text.isprintable() or not text or len(content) > MOST_SECRET_BYTES:
-        raise BadSettings(f"{variable}: {path} holds one line of text, of {MOST_SECRET_BYTES} bytes at most.")
+    if not text.isprintable() or not text or len(content) > most:
+        raise BadSettings(f"{variable}: {path} holds one line of text, of {most} bytes at most.")
     return text
 
 

@@ -5,21 +5,21 @@ Two calls, by the standard library alone. The key's type must be one that authen
 
 import os
 import re
-import stat
 from base64 import b64decode, b64encode
-from pathlib import Path
 
 import msgspec
 
 from custody.kit.key_head import MAX_HOLDER_BLOB, binding
 from custody.kit.opener_settings import TRANSIT_CA_FILE, TRANSIT_TOKEN_FILE, TRANSIT_URL
 from openers import asking, deadline
+from openers.files import secret_text
 from openers.outcomes import Away, BadSettings, NotOpened, NotOurs, Refused
 
 # `mount/key`; a mount may have several parts, with a namespace before it.
 _NAME = re.compile(r"((?:[A-Za-z0-9_-][A-Za-z0-9_.-]*/){1,8})([A-Za-z0-9_-][A-Za-z0-9_.-]{0,127})", re.ASCII)
-_TOKEN = re.compile(rb"([!-~]{1,4096})\n?")
-_LONGEST_TOKEN = 4096
+_TOKEN = re.compile("[!-~]+", re.ASCII)
+# Those of batches and of identities are the longest.
+MOST_TOKEN_BYTES = 4096
 _WRAPPED = re.compile(r"[a-z]{1,16}:v[0-9]{1,9}:[A-Za-z0-9+/=]{1,8000}", re.ASCII)
 
 
@@ -64,7 +64,6 @@ def _base64(content: bytes) -> str:
 
 
 def _ask(name: str, what: str, given: dict[str, str]) -> asking.Answer:
-    # A file of a token may be a pipe that nobody writes to.
     deadline.begin()
     if not (said := _NAME.fullmatch(name)):
         raise BadSettings("A holder of the kind transit is named by mount and key: transit/custody.")
@@ -83,20 +82,10 @@ def _ask(name: str, what: str, given: dict[str, str]) -> asking.Answer:
 
 
 def _token() -> str:
-    file = os.environ.get(TRANSIT_TOKEN_FILE, "").strip()
-    if not file:
-        raise BadSettings(f"Set {TRANSIT_TOKEN_FILE} to a file with a token for Vault or OpenBao.")
-    try:
-        with Path(file).open("rb") as opened:
-            seen = os.fstat(opened.fileno())
-            content = opened.read(_LONGEST_TOKEN + 2)
-    except OSError as problem:
-        raise BadSettings(f"The file of {TRANSIT_TOKEN_FILE} cannot be read: {problem.strerror}.") from None
-    if not stat.S_ISREG(seen.st_mode) or seen.st_mode & 0o077:
-        raise BadSettings(f"The file of {TRANSIT_TOKEN_FILE} may be read by its owner alone: chmod 600 {file}")
-    if not (token := _TOKEN.fullmatch(content)):
+    token = secret_text(TRANSIT_TOKEN_FILE, "/etc/custody/vault.token", MOST_TOKEN_BYTES)
+    if not _TOKEN.fullmatch(token):
         raise BadSettings(f"The file of {TRANSIT_TOKEN_FILE} holds one token in one line, and nothing else.")
-    return token[1].decode()
+    return token
 
 
 def _outcome(status: int, what: str, name: str) -> NotOpened:

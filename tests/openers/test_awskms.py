@@ -12,20 +12,10 @@ from botocore.session import Session
 from custody.kit.key_head import Holder
 from openers.asking import MAX_ANSWER
 from tests.fixtures.each import each
-from tests.openers.far import (
-    ANOTHER_FILE,
-    AWAY,
-    BAD_SETTINGS,
-    FILE,
-    KEY,
-    NOT_OURS,
-    REFUSED,
-    Far,
-    set_up,
-    with_bit_changed,
-)
+from tests.openers.far import Far
 from tests.outside.certificates import Authority
 from tests.outside.moto_server import running_moto
+from tests.outside.openers import ANOTHER_FILE, AWAY, BAD_SETTINGS, FILE, KEY, NOT_OURS, REFUSED, change_bit, set_up
 from tests.outside.processes import PROJECT
 from tests.outside.replies import Reply, drip, endless, html, json, redirect, silence, zip_bomb
 from tests.outside.strict_kms import ACCESS, REGION, SECRET, StrictKms, answer_error
@@ -51,6 +41,13 @@ def kms() -> Iterator[StrictKms]:
 
 def at(url: str, **settings: str) -> Far:
     return Far("awskms", **CREDENTIALS | {"AWS_ENDPOINT_URL_KMS": url} | settings)
+
+
+@pytest.fixture(scope="module")
+def ill() -> Iterator[tuple[WebServer, Far]]:
+    """A server that answers what a test says, and an opener that stays."""
+    with serving(WebServer()) as server, at(server.url).resident() as opener:
+        yield server, opener
 
 
 def client(url: str) -> object:
@@ -82,7 +79,7 @@ class TestAgainstMoto:
         said = {
             "another file": at(moto).open(holder, file=ANOTHER_FILE),
             "another key": at(moto).open(msgspec.structs.replace(holder, name=another)),
-            "a bit": at(moto).open(with_bit_changed(holder, -1)),
+            "a bit": at(moto).open(change_bit(holder, -1)),
             "half": at(moto).open(msgspec.structs.replace(holder, blob=holder.blob[:60])),
         }
 
@@ -122,7 +119,7 @@ def test_a_holder_of_another_file_or_key_does_not_open(kms: StrictKms) -> None:
     said = [
         at(kms.url).open(holder, file=ANOTHER_FILE),
         at(kms.url).open(msgspec.structs.replace(holder, name=another)),
-        *(at(kms.url).open(with_bit_changed(holder, place)) for place in (-1, -17, -50)),
+        *(at(kms.url).open(change_bit(holder, place)) for place in (-1, -17, -50)),
     ]
 
     assert [one.status for one in said] == [NOT_OURS] * 5
@@ -176,21 +173,22 @@ OUTCOMES = {
 
 
 @each("code, outcome", list(OUTCOMES.items()))
-def test_each_error_of_aws_has_its_outcome(code: str, outcome: int) -> None:
-    with serving(WebServer()) as other:
-        other.replies("/", answer_error(code, 400))
-        said = at(other.url).open(HOLDER)
+def test_each_error_of_aws_has_its_outcome(code: str, outcome: int, ill: tuple[WebServer, Far]) -> None:
+    server, opener = ill
+    server.heard.clear()
+    server.replies("/", answer_error(code, 400))
+    said = opener.open(HOLDER)
 
-        assert (said.status, said.output, len(other.heard)) == (outcome, b"", 1)
-        assert "words of a server" not in said.sentence
+    assert (said.status, said.output, len(server.heard)) == (outcome, b"", 1)
+    assert "words of a server" not in said.sentence
 
 
 @each("status", [429, 500, 503])
-def test_a_server_that_is_ill_is_waited_for(status: int) -> None:
+def test_a_server_that_is_ill_is_waited_for(status: int, ill: tuple[WebServer, Far]) -> None:
+    server, opener = ill
     for content in (answer_error("AccessDeniedException", status), html(status=status)):
-        with serving(WebServer()) as other:
-            other.replies("/", content)
-            assert at(other.url).open(HOLDER).status == AWAY
+        server.replies("/", content)
+        assert opener.open(HOLDER).status == AWAY
 
 
 ANSWERS: dict[str, tuple[Reply, int]] = {
@@ -216,14 +214,15 @@ ANSWERS: dict[str, tuple[Reply, int]] = {
 
 
 @each("what", list(ANSWERS))
-def test_an_answer_that_is_none_opens_nothing(what: str) -> None:
-    answer, outcome = ANSWERS[what]
-    with serving(WebServer()) as other:
-        other.replies("/", answer)
-        said = at(other.url).open(HOLDER)
+def test_an_answer_that_is_none_opens_nothing(what: str, ill: tuple[WebServer, Far]) -> None:
+    (server, opener), (answer, outcome) = ill, ANSWERS[what]
+    server.heard.clear()
+    server.replies("/", answer)
+    said = opener.open(HOLDER)
 
-        assert (said.status, said.output, len(other.heard)) == (outcome, b"", 1)
-        assert "Traceback" not in said.sentence
+    assert (said.status, said.output, len(server.heard)) == (outcome, b"", 1)
+    server.replies("/", json({"KeyId": ARN, "Plaintext": "A" * 43 + "="}))
+    assert opener.open(HOLDER).output == bytes(32)
 
 
 def test_a_wrapped_key_of_another_key_is_not_taken() -> None:
@@ -326,12 +325,13 @@ def test_the_policies_of_the_page_give_the_rights_that_are_asked_for() -> None:
         *(ARN.replace(REGION, "evil.test/"), ARN.replace(REGION, "x@evil.test"), ARN.replace(REGION, "")),
     ],
 )
-def test_a_name_that_is_no_arn_of_a_key_is_asked_about_nowhere(name: str) -> None:
-    with serving(WebServer()) as other:
-        said = at(other.url).open(Holder("awskms", name, HOLDER.blob))
+def test_a_name_that_is_no_arn_of_a_key_is_asked_about_nowhere(name: str, ill: tuple[WebServer, Far]) -> None:
+    server, opener = ill
+    server.heard.clear()
+    said = opener.open(Holder("awskms", name, HOLDER.blob))
 
-        assert (said.status, other.heard) == (BAD_SETTINGS, [])
-        assert "arn:aws:kms:REGION" in said.sentence
+    assert (said.status, server.heard) == (BAD_SETTINGS, [])
+    assert "arn:aws:kms:REGION" in said.sentence
 
 
 def test_a_second_region_is_asked_where_the_first_is_away(kms: StrictKms) -> None:

@@ -10,18 +10,7 @@ import pytest
 from custody.kit.key_head import Holder, binding
 from openers.asking import MAX_ANSWER
 from tests.fixtures.each import each
-from tests.openers.far import (
-    ANOTHER_FILE,
-    AWAY,
-    BAD_SETTINGS,
-    FILE,
-    KEY,
-    NOT_OURS,
-    REFUSED,
-    Far,
-    set_up,
-    with_bit_changed,
-)
+from tests.openers.far import Far
 from tests.outside.azure_vault import (
     KEY_NAME,
     LOGIN,
@@ -34,6 +23,7 @@ from tests.outside.azure_vault import (
     azure,
 )
 from tests.outside.elsewhere import Surroundings
+from tests.outside.openers import ANOTHER_FILE, AWAY, BAD_SETTINGS, FILE, KEY, NOT_OURS, REFUSED, change_bit, set_up
 from tests.outside.replies import Reply, drip, endless, html, json, redirect, silence, zip_bomb
 
 PATH = KEY_NAME.removeprefix(f"https://{VAULT}")
@@ -44,8 +34,11 @@ MARK = hashlib.sha256(binding(FILE)).digest()[:8]
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[AzureVault, Far]]:
-    with azure(tmp_path_factory.mktemp("azure")) as (server, settings, names):
-        yield server, Far("azurekv", set_up(), Surroundings(names), **settings)
+    with (
+        azure(tmp_path_factory.mktemp("azure")) as (server, settings, names),
+        Far("azurekv", set_up(), Surroundings(names), **settings).resident() as opener,
+    ):
+        yield server, opener
 
 
 @pytest.fixture
@@ -69,7 +62,7 @@ def paths_of(vault: AzureVault) -> list[str]:
 
 
 def test_the_key_of_a_file_comes_back(vault: AzureVault, opener: Far) -> None:
-    holder = opener.wrap(KEY_NAME)
+    holder, opener = opener.wrap(KEY_NAME), opener.using()
 
     assert (holder.name, len(holder.blob)) == (KEY_NAME, 256)
     assert opener.open(holder).output == KEY
@@ -78,9 +71,9 @@ def test_the_key_of_a_file_comes_back(vault: AzureVault, opener: Far) -> None:
 
 def test_microsofts_own_client_opens_and_is_opened(vault: AzureVault, opener: Far) -> None:
     holder = opener.wrap(KEY_NAME)
-    theirs = opener.run("tests.outside.azure_client", "open", KEY_NAME, b64encode(holder.blob).decode())
+    theirs = opener.run_module("tests.outside.azure_client", "open", KEY_NAME, b64encode(holder.blob).decode())
     assert b64decode(theirs.output) == MARK + KEY, theirs
-    made = opener.run("tests.outside.azure_client", "wrap", KEY_NAME, b64encode(MARK + KEY).decode())
+    made = opener.run_module("tests.outside.azure_client", "wrap", KEY_NAME, b64encode(MARK + KEY).decode())
     assert opener.open(msgspec.structs.replace(holder, blob=b64decode(made.output))).output == KEY
 
     asked = {path: [one for one in vault.heard if one.path == path and one.body] for path in (OPEN, WRAP)}
@@ -96,7 +89,7 @@ def test_a_blob_of_another_file_or_a_changed_one_does_not_open(opener: Far) -> N
 
     said = [
         opener.open(holder, file=ANOTHER_FILE),
-        *(opener.open(with_bit_changed(holder, place)) for place in (3, -1)),
+        *(opener.open(change_bit(holder, place)) for place in (3, -1)),
         opener.open(msgspec.structs.replace(holder, blob=b"\0")),
     ]
 

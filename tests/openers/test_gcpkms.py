@@ -11,18 +11,7 @@ from custody.kit.key_head import Holder
 from openers.asking import MAX_ANSWER
 from openers.kinds import gcpkms
 from tests.fixtures.each import each
-from tests.openers.far import (
-    ANOTHER_FILE,
-    AWAY,
-    BAD_SETTINGS,
-    FILE,
-    KEY,
-    NOT_OURS,
-    REFUSED,
-    Far,
-    set_up,
-    with_bit_changed,
-)
+from tests.openers.far import Far
 from tests.outside.elsewhere import Surroundings
 from tests.outside.google_kms import (
     HOST,
@@ -34,6 +23,7 @@ from tests.outside.google_kms import (
     crc32c,
     google,
 )
+from tests.outside.openers import ANOTHER_FILE, AWAY, BAD_SETTINGS, FILE, KEY, NOT_OURS, REFUSED, change_bit, set_up
 from tests.outside.replies import Reply, drip, endless, html, json, redirect, silence, zip_bomb
 from tests.outside.web_server import WebServer, serving
 
@@ -43,8 +33,11 @@ HOLDER = Holder("gcpkms", KEY_NAME, bytes(60))
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[GoogleKms, Far]]:
-    with google(tmp_path_factory.mktemp("google")) as (server, settings, names):
-        yield server, Far("gcpkms", set_up(), Surroundings(names), **settings)
+    with (
+        google(tmp_path_factory.mktemp("google")) as (server, settings, names),
+        Far("gcpkms", set_up(), Surroundings(names), **settings).resident() as opener,
+    ):
+        yield server, opener
 
 
 @pytest.fixture
@@ -69,7 +62,7 @@ def paths_of(kms: GoogleKms) -> list[str]:
 
 
 def test_the_key_of_a_file_comes_back(kms: GoogleKms, opener: Far) -> None:
-    holder = opener.wrap(KEY_NAME)
+    holder, opener = opener.wrap(KEY_NAME), opener.using()
 
     assert holder.name == KEY_NAME
     assert KEY not in holder.blob
@@ -79,9 +72,9 @@ def test_the_key_of_a_file_comes_back(kms: GoogleKms, opener: Far) -> None:
 
 def test_googles_own_client_opens_and_is_opened(kms: GoogleKms, opener: Far) -> None:
     holder = opener.wrap(KEY_NAME)
-    theirs = opener.run("tests.outside.google_client", "open", KEY_NAME, FILE, b64encode(holder.blob).decode())
+    theirs = opener.run_module("tests.outside.google_client", "open", KEY_NAME, FILE, b64encode(holder.blob).decode())
     assert b64decode(theirs.output) == KEY, theirs
-    made = opener.run("tests.outside.google_client", "wrap", KEY_NAME, FILE, b64encode(KEY).decode())
+    made = opener.run_module("tests.outside.google_client", "wrap", KEY_NAME, FILE, b64encode(KEY).decode())
     assert opener.open(msgspec.structs.replace(holder, blob=b64decode(made.output))).output == KEY
 
     # What we ask is what it asks, with the checksums that it leaves to its caller.
@@ -98,7 +91,7 @@ def test_a_blob_of_another_file_or_a_changed_one_does_not_open(opener: Far) -> N
 
     said = [
         opener.open(holder, file=ANOTHER_FILE),
-        *(opener.open(with_bit_changed(holder, place)) for place in (0, 20, -1)),
+        *(opener.open(change_bit(holder, place)) for place in (0, 20, -1)),
         opener.open(msgspec.structs.replace(holder, blob=b"\0")),
     ]
 

@@ -1,5 +1,6 @@
 """The opener of `transit` against a fake of Vault's transit engine, made from its documentation."""
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -9,23 +10,16 @@ import pytest
 from custody.kit.key_head import Holder
 from openers.asking import MAX_ANSWER
 from tests.fixtures.each import each
-from tests.openers.far import (
-    ANOTHER_FILE,
-    AWAY,
-    BAD_SETTINGS,
-    KEY,
-    NOT_OURS,
-    REFUSED,
-    Far,
-    with_bit_changed,
-)
+from tests.openers.far import Far
 from tests.outside.certificates import Authority
+from tests.outside.openers import ANOTHER_FILE, AWAY, BAD_SETTINGS, KEY, NOT_OURS, REFUSED, change_bit
 from tests.outside.replies import Reply, drip, endless, html, json, redirect, silence, zip_bomb
 from tests.outside.transit_server import Transit
 from tests.outside.web_server import WebServer, serving
 
 NAME = "transit/custody"
 OPEN = "/v1/transit/decrypt/custody"
+HOLDER = Holder("transit", NAME, b"vault:v1:AAAA")
 TOKEN, LOCKS = "hvs.opens-0123456789", "hvs.locks-0123456789"
 
 
@@ -34,6 +28,14 @@ def vault() -> Iterator[Transit]:
     with serving(Transit()) as made:
         furnish(made)
         yield made
+
+
+@pytest.fixture(scope="module")
+def ill(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[WebServer, Far]]:
+    """A server that answers what a test says, and an opener that stays."""
+    folder = tmp_path_factory.mktemp("ill")
+    with serving(WebServer()) as server, at(server.url, folder).resident() as opener:
+        yield server, opener
 
 
 def furnish(vault: Transit) -> None:
@@ -99,7 +101,7 @@ def test_a_holder_of_another_file_does_not_open(locker: Far, opener: Far) -> Non
 
 
 CHANGES: dict[str, Callable[[Holder], bytes]] = {
-    "a bit of the key": lambda one: with_bit_changed(one, -20).blob,
+    "a bit of the key": lambda one: change_bit(one, -20).blob,
     "one byte short": lambda one: one.blob[:-1],
     "another version": lambda one: one.blob.replace(b":v1:", b":v2:"),
     "no version": lambda one: one.blob.replace(b":v1:", b":"),
@@ -159,16 +161,13 @@ def test_a_sealed_vault_is_waited_for(vault: Transit, locker: Far, opener: Far) 
         *((400, NOT_OURS), (403, REFUSED), (404, BAD_SETTINGS)),
     ],
 )
-def test_each_status_has_its_outcome(status: int, outcome: int, tmp_path: Path) -> None:
-    with serving(WebServer()) as other:
-        other.replies(OPEN, json({"errors": ["words of a server"]}, status))
-        said = at(other.url, tmp_path).open(HOLDER)
+def test_each_status_has_its_outcome(status: int, outcome: int, ill: tuple[WebServer, Far]) -> None:
+    server, opener = ill
+    server.replies(OPEN, json({"errors": ["words of a server"]}, status))
+    said = opener.open(HOLDER)
 
     assert (said.status, said.output) == (outcome, b"")
     assert "words of a server" not in said.sentence
-
-
-HOLDER = Holder("transit", NAME, b"vault:v1:AAAA")
 
 
 def at(url: str, folder: Path, **settings: str) -> Far:
@@ -193,22 +192,24 @@ ANSWERS: dict[str, Reply] = {
 
 
 @each("what", list(ANSWERS))
-def test_an_answer_that_is_none_opens_nothing(what: str, tmp_path: Path) -> None:
-    with serving(WebServer()) as other:
-        other.replies(OPEN, ANSWERS[what])
-        said = at(other.url, tmp_path).open(HOLDER)
+def test_an_answer_that_is_none_opens_nothing(what: str, ill: tuple[WebServer, Far]) -> None:
+    server, opener = ill
+    server.heard.clear()
+    server.sent = 0
+    server.replies(OPEN, ANSWERS[what])
+    said = opener.open(HOLDER)
 
-        assert (said.status, said.output, len(other.heard)) == (AWAY, b"", 1)
-        assert other.sent < 64 * 2**20
+    assert (said.status, said.output, len(server.heard)) == (AWAY, b"", 1)
+    assert server.sent < 64 * 2**20
 
 
 @each("plaintext", ["", "AAAA", "?", "A" * 44, "A" * 10_000])
-def test_an_answer_that_is_no_key_of_a_file_is_not_taken(plaintext: str, tmp_path: Path) -> None:
-    with serving(WebServer()) as other:
-        other.replies(OPEN, json({"data": {"plaintext": plaintext}}))
-        assert at(other.url, tmp_path).open(HOLDER).status == NOT_OURS
-        other.replies(OPEN, json({"data": {"plaintext": "A" * 43 + "="}}))
-        assert at(other.url, tmp_path).open(HOLDER).output == bytes(32)
+def test_an_answer_that_is_no_key_of_a_file_is_not_taken(plaintext: str, ill: tuple[WebServer, Far]) -> None:
+    server, opener = ill
+    server.replies(OPEN, json({"data": {"plaintext": plaintext}}))
+    assert opener.open(HOLDER).status == NOT_OURS
+    server.replies(OPEN, json({"data": {"plaintext": "A" * 43 + "="}}))
+    assert opener.open(HOLDER).output == bytes(32)
 
 
 def test_a_redirect_is_not_followed_with_the_token(vault: Transit, tmp_path: Path) -> None:
@@ -285,8 +286,9 @@ def test_https_is_spoken_to_whom_the_file_of_certificates_vouches_for(tmp_path: 
         ({"SERVICE_TRANSIT_URL": "https://v\N{LATIN SMALL LETTER A WITH DIAERESIS}ult.test"}, "address"),
         ({"SERVICE_TRANSIT_TOKEN_FILE": ""}, "SERVICE_TRANSIT_TOKEN_FILE"),
         ({"SERVICE_TRANSIT_TOKEN_FILE": "/nowhere/token"}, "No such file"),
-        ({"SERVICE_TRANSIT_TOKEN_FILE": "/proc"}, "cannot be read"),
-        ({"SERVICE_TRANSIT_TOKEN_FILE": "/dev/zero"}, "chmod 600"),
+        ({"SERVICE_TRANSIT_TOKEN_FILE": "/proc"}, "is no file"),
+        ({"SERVICE_TRANSIT_TOKEN_FILE": "/dev/zero"}, "is no file"),
+        ({"SERVICE_TRANSIT_TOKEN_FILE": "token"}, "absolute path"),
         ({"SERVICE_TRANSIT_URL": "https://127.0.0.1:1", "SERVICE_TRANSIT_CA_FILE": "/nowhere/ca.pem"}, "/nowhere/ca"),
         ({"SERVICE_TRANSIT_URL": "https://127.0.0.1:1", "SERVICE_TRANSIT_CA_FILE": __file__}, "cannot be read"),
     ],
@@ -307,7 +309,7 @@ def test_a_token_that_others_may_read_is_not_used(mode: int, tmp_path: Path) -> 
         said = opener.open(HOLDER)
 
         assert (said.status, vault.heard) == (BAD_SETTINGS, [])
-        assert "chmod 600" in said.sentence
+        assert "chmod 0600" in said.sentence
         (tmp_path / TOKEN[:9]).chmod(0o600)
         assert opener.open(HOLDER).status == REFUSED
 
@@ -319,6 +321,14 @@ def test_a_file_that_holds_no_token_is_not_used(content: bytes, tmp_path: Path) 
         (tmp_path / TOKEN[:9]).write_bytes(content)
 
         assert (opener.open(HOLDER).status, vault.heard) == (BAD_SETTINGS, [])
+
+
+def test_a_token_in_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe", 0o600)
+
+    said = at("http://127.0.0.1:1", tmp_path, SERVICE_TRANSIT_TOKEN_FILE=str(tmp_path / "pipe")).open(HOLDER)
+
+    assert (said.status, said.output) == (BAD_SETTINGS, b"")
 
 
 @each("name", ["custody", "/transit/k", "transit//k", "transit/../sys/k", "transit/k?x", "transit/.", "t/k%2f", "t/k#"])

@@ -8,9 +8,8 @@ from base64 import b64decode
 from collections.abc import Mapping
 from pathlib import Path
 
-import msgspec
-
 from custody.kit.key_head import Holder, write_head
+from tests.outside.elsewhere import Said
 from tests.outside.processes import PROJECT
 
 # Where openers have the libraries of their holders. The service's own Python has none.
@@ -20,14 +19,6 @@ ANOTHER_FILE = "5089efbf191005cc"
 KEY = bytes(range(100, 132))
 AWAY, REFUSED, NOT_OURS, BAD_SETTINGS = 75, 77, 65, 78
 _LONGEST_SECONDS = 120
-
-
-class Said(msgspec.Struct, frozen=True):
-    """Outcome of an opener: its status, its bytes, and its sentence."""
-
-    status: int
-    output: bytes
-    sentence: str
 
 
 class Opener:
