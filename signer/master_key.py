@@ -46,8 +46,12 @@ class MasterKeyFile:
         if _is_there(self.path):
             if anything_sealed or not self._is_prepared():
                 return self.file.read(), False
-            made = _make()
-            self._replace(HEAD + key_file.lines(made.versions))
+            # Holders may be changed at any time: who read the file before this must not put it back without its version.
+            with key_file.alone(self.path.resolve().parent):
+                if not self._is_prepared():
+                    return self.file.read(), False
+                made = _make()
+                self._replace(HEAD + key_file.lines(made.versions))
             return made, True
         if anything_sealed:
             raise WrongKeyFile(

@@ -17,9 +17,11 @@ from Crypto.Cipher import AES
 
 from custody.kit.errors import Conflict
 from custody.kit.key_head import FIRST_LINE, MAX_FILE, Head, Holder, MalformedHead, is_sealed, read_head, write_head
+from custody.worker import key_file
 from custody.worker.key_file import KeyFileProblem
 from custody.worker.sealed_keys import CannotBeOpened, FileKey
 from ops import places
+from signer.master_key import MasterKeyFile
 from signer.unlock import Unlock
 from tests.fixtures.callers import new_tenant
 from tests.fixtures.deployments import database_apart, deploy, owner_of
@@ -375,3 +377,21 @@ def test_a_first_start_makes_version_one_in_a_sealed_file(
         put(memory / ID, bytes(32))
         code, said = service.run_to_end("signer")
         assert (code, "cannot be opened with this key" in said) == (os.EX_CONFIG, True)
+
+
+def test_a_first_version_is_not_made_while_somebody_changes_the_holders(memory: Path, tmp_path: Path) -> None:
+    """They read a file without a version, and would put it back over the one that was made."""
+    lock = Lock(tmp_path / "master.key", memory)
+    lock.file.touch(0o600)
+    lock.seal(ID, Holder("recovery", "00ff", b"x"))
+    prepared = lock.file.read_bytes()
+    master = MasterKeyFile(lock.file, str(memory / ID))
+
+    with key_file.alone(tmp_path), pytest.raises(KeyFileProblem, match="Another program changes a key file"):
+        master.load(anything_sealed=False)
+    assert lock.file.read_bytes() == prepared
+
+    keyring, made = master.load(anything_sealed=False)
+    assert (made, list(keyring.versions)) == (True, [1])
+    again, made = master.load(anything_sealed=False)
+    assert (made, again.versions) == (False, keyring.versions)
