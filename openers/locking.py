@@ -153,7 +153,7 @@ def check(file: File, chosen: argparse.Namespace) -> str:
             said.append(f"not asked  {one.kind} {one.name}: it needs people")
             continue
         try:
-            FileKey(holding.ask(one.kind, msgspec.structs.replace(head, holders=(one,)))).open(file.content or b"")
+            FileKey(holding.ask(one.kind, holding.only(head, one))).open(file.content or b"")
             said.append(f"opens      {one.kind} {one.name}")
         except (NotOpened, CannotBeOpened) as problem:
             problems += 1
@@ -203,23 +203,24 @@ def replace(file: File, content: bytes, lines: str, key: bytes | None) -> None:
     """Put this in the place of the file as it was read; it is on disk, and opens, when this returns."""
     path = file.path.resolve()
     draft = path.with_name(f".{path.name}.locking")
-    draft.unlink(missing_ok=True)
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        owner = path.stat() if file.content is not None else path.parent.stat()
-        if os.geteuid() == 0:
-            os.fchown(descriptor, owner.st_uid, owner.st_gid)
-        key_file.write(descriptor, content.decode("ascii"))
-        written = draft.read_bytes()
-        if (FileKey(key).open(written) if key else written.decode("ascii")) != lines:
-            raise NotDone("What was written is not what was to be written; nothing was changed.")
-        with key_file.alone(path.parent):
+    # The draft too: it has the same name for everybody, and who is late would put that of another, half written, there.
+    with key_file.alone(path.parent):
+        draft.unlink(missing_ok=True)
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            owner = path.stat() if file.content is not None else path.parent.stat()
+            if os.geteuid() == 0:
+                os.fchown(descriptor, owner.st_uid, owner.st_gid)
+            key_file.write(descriptor, content.decode("ascii"))
+            written = draft.read_bytes()
+            if (FileKey(key).open(written) if key else written.decode("ascii")) != lines:
+                raise NotDone("What was written is not what was to be written; nothing was changed.")
             if read(file.path).content != file.content:
                 raise NotDone(f"{file.path} was changed meanwhile; nothing was changed. Repeat the command.")
             draft.replace(path)
             key_file.sync_folder(path.parent)
-    finally:
-        draft.unlink(missing_ok=True)
+        finally:
+            draft.unlink(missing_ok=True)
 
 
 def read(path: Path) -> File:

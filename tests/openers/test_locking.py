@@ -248,6 +248,57 @@ def test_a_file_that_the_signer_changes_meanwhile_is_not_replaced(desk: Desk) ->
     assert desk.file.read_text() == added
 
 
+def test_the_draft_of_another_command_stays_its_own(desk: Desk) -> None:
+    """Else the later of two puts the draft of the other, half written, in the place of all keys."""
+    holder, _ = desk.recovery_key()
+    draft = desk.folder / ".master.key.locking"
+    draft.write_text("half of another's")
+
+    with key_file.alone(desk.folder):
+        assert "Another program changes a key file" in desk.run("lock", "--to", holder).stderr
+        assert draft.read_text() == "half of another's"
+
+    # Of one that was killed it is in nobody's way.
+    desk.do("lock", "--to", holder)
+    assert not draft.exists()
+
+
+# Opens for one of its holders, whose key was not deleted.
+PROGRAM = f"""#!{sys.executable}
+import base64, sys
+given = sys.stdin.buffer.read()
+if sys.argv[1] == "wrap":
+    print(sys.argv[2], base64.b64encode(given.split(b"\\n", 1)[1]).decode())
+else:
+    (name, blob), = [line.split()[2:] for line in given.decode().splitlines() if line.startswith("holder ")]
+    if name == GONE:
+        sys.exit("that key was deleted")
+    sys.stdout.buffer.write(base64.b64decode(blob))
+"""
+
+
+def test_each_of_several_holders_of_a_kind_is_checked_by_itself(desk: Desk) -> None:
+    """One that opens must not answer for one that is lost."""
+    program = desk.folder / "program"
+
+    def serve(gone: str) -> None:
+        program.unlink(missing_ok=True)
+        program.write_text(PROGRAM.replace("GONE", repr(gone)))
+        program.chmod(0o755)
+
+    opener = {"SERVICE_MASTER_KEY_OPENER": str(program)}
+    serve("")
+    desk.do("lock", "--to", "command:here", "--to", "command:there", "--no-recovery", **opener)
+    both = desk.run("check", **opener)
+    serve("there")
+    one = desk.run("check", **opener)
+
+    assert (both.returncode, both.stdout.count("opens      command")) == (0, 2)
+    assert one.returncode == 1
+    assert "opens      command here" in one.stderr
+    assert "NOT        command there" in one.stderr
+
+
 def test_a_link_is_followed_and_stays_one(desk: Desk) -> None:
     """As `custody up` makes it, where processes have uids of their own."""
     (desk.folder / "signer").mkdir()
