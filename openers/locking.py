@@ -101,7 +101,7 @@ def lock(file: File, chosen: argparse.Namespace) -> str:
     insist_on_recovery([kind for kind, _ in wanted], chosen)
     key, name = os.urandom(KEY_BYTES), os.urandom(8).hex()
     opened = [holding.wrap(kind, word, name, key) for kind, word in wanted]
-    lines = (file.content or b"").decode("ascii")
+    lines = key_file.text_of(file.content or b"")
     replace(file, seal_and_open(opened, name, key, lines), lines, key)
     kinds = ",".join(dict.fromkeys(kind for kind, _ in wanted if kind != "recovery")) or "recovery"
     done = "Sealed" if file.content is not None else "Made, without a version until the first start,"
@@ -141,7 +141,7 @@ def unlock_file(file: File, chosen: argparse.Namespace) -> str:
     """Have the file plain again."""
     key = holding.open_by(file.need_head(), chosen.source)
     lines = FileKey(key).open(file.content or b"")
-    replace(file, lines.encode("ascii"), lines, None)
+    replace(file, key_file.bytes_of(lines), lines, None)
     return f"{file.path} is plain again. Unset SERVICE_MASTER_KEY_SOURCE, and start."
 
 
@@ -211,9 +211,9 @@ def replace(file: File, content: bytes, lines: str, key: bytes | None) -> None:
             owner = path.stat() if file.content is not None else path.parent.stat()
             if os.geteuid() == 0:
                 os.fchown(descriptor, owner.st_uid, owner.st_gid)
-            key_file.write(descriptor, content.decode("ascii"))
+            key_file.write(descriptor, key_file.text_of(content))
             written = draft.read_bytes()
-            if (FileKey(key).open(written) if key else written.decode("ascii")) != lines:
+            if (FileKey(key).open(written) if key else key_file.text_of(written)) != lines:
                 raise NotDone("What was written is not what was to be written; nothing was changed.")
             if read(file.path).content != file.content:
                 raise NotDone(f"{file.path} was changed meanwhile; nothing was changed. Repeat the command.")

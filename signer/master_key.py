@@ -38,7 +38,7 @@ class MasterKeyFile:
             process="signer",
             cure_other="Restore the right file.",
             cure_lacking="Copy its line from the host where it was made, or from your backup of the key.",
-            opened=lambda content: self._read_lines(content).encode(),
+            opened=lambda content: key_file.bytes_of(self._read_lines(content)),
         )
 
     def load(self, *, anything_sealed: bool) -> tuple[Keyring, bool]:
@@ -46,7 +46,7 @@ class MasterKeyFile:
         if _is_there(self.path):
             if anything_sealed or not self._is_prepared():
                 return self.file.read(), False
-            # Holders may be changed at any time: who read the file before this must not put it back without its version.
+            # Holders may be changed at any time: who read the file before must not put it back without its version.
             with key_file.alone(self.path.resolve().parent):
                 if not self._is_prepared():
                     return self.file.read(), False
@@ -99,7 +99,7 @@ class MasterKeyFile:
                     f"The master key {self.path} is not sealed, though {VARIABLE} is set. Seal it with `custody keys "
                     "lock`, or unset SERVICE_MASTER_KEY_SOURCE."
                 )
-            return content.decode("ascii", "replace")
+            return key_file.text_of(content)
         if self._unlock is None:
             raise WrongKeyFile(
                 f"The master key {self.path} is sealed. Set SERVICE_MASTER_KEY_SOURCE to the kinds of its holders."
@@ -124,12 +124,12 @@ class MasterKeyFile:
         owner = file.stat()
         try:
             now = file.read_bytes()
-            content = self._seal(now, text) if key_head.is_sealed(now) else text.encode()
+            content = self._seal(now, text) if key_head.is_sealed(now) else key_file.bytes_of(text)
             draft.unlink(missing_ok=True)
             descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             if (owner.st_uid, owner.st_gid) != (os.geteuid(), os.getegid()):
                 os.fchown(descriptor, owner.st_uid, owner.st_gid)
-            key_file.write(descriptor, content.decode("ascii"))
+            key_file.write(descriptor, key_file.text_of(content))
             draft.replace(file)
             key_file.sync_folder(file.parent)
         except OSError as problem:

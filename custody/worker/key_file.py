@@ -80,10 +80,20 @@ def lines(versions: Mapping[int, bytes]) -> str:
     return "".join(f"{version} {key.hex()}\n" for version, key in sorted(versions.items()))
 
 
+def text_of(content: bytes) -> str:
+    """The text of a key file. Its comments may be in any encoding, and stay as they are when it is written again."""
+    return content.decode("utf-8", "surrogateescape")
+
+
+def bytes_of(text: str) -> bytes:
+    """The bytes of such a text."""
+    return text.encode("utf-8", "surrogateescape")
+
+
 def write(descriptor: int, content: str) -> None:
     """Write to the end of an open file, and have it on disk."""
-    with os.fdopen(descriptor, "w") as file:
-        file.write(content)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(bytes_of(content))
         file.flush()
         os.fsync(file.fileno())
 

@@ -11,6 +11,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from custody.kit.errors import Conflict
 from custody.kit.key_head import KEY_BYTES, MAX_FILE, Head, MalformedHead, split
+from custody.worker.key_file import bytes_of, text_of
 
 _INFO = b"custody/v1 key file"
 _NONCE_BYTES = 12
@@ -37,7 +38,7 @@ class FileKey:
     def seal(self, head: Head, lines: str) -> bytes:
         """The whole file: the head as it is, and a line of these keys."""
         nonce = os.urandom(_NONCE_BYTES)
-        sealed = nonce + self._cipher(head).encrypt(nonce, lines.encode(), head.text)
+        sealed = nonce + self._cipher(head).encrypt(nonce, bytes_of(lines), head.text)
         content = head.text + b"keys " + b64encode(sealed) + b"\n"
         if len(content) > MAX_FILE:
             raise MalformedHead("The sealed key file would be longer than 64 KiB: retire old versions first.")
@@ -54,7 +55,7 @@ class FileKey:
             raise MalformedHead("The sealed key file is malformed: its keys are too short, or not base64.")
         nonce, rest = sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:]
         try:
-            return self._cipher(head).decrypt(nonce, rest, head.text).decode()
+            return text_of(self._cipher(head).decrypt(nonce, rest, head.text))
         except InvalidTag:
             raise CannotBeOpened("The sealed key file cannot be opened with this key.") from None
 

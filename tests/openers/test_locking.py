@@ -217,6 +217,17 @@ def test_a_file_that_is_wrong_is_not_sealed(desk: Desk) -> None:
     assert "is sealed already" in desk.run("lock", "--to", holder).stderr
 
 
+def test_a_comment_in_any_encoding_stays_as_it_is(desk: Desk) -> None:
+    """The signer passes over it, so it is no reason to stop when the recovery key has just been written down."""
+    holder, opens = desk.recovery_key()
+    for comment in ("# Schlüssel\n".encode(), "# Schlüssel\n".encode("latin-1")):
+        desk.file.write_bytes(comment + PLAIN.encode())
+        desk.do("lock", "--to", holder)
+        desk.do("holders", "--refresh", **opens)
+        desk.do("unlock-file", **opens)
+        assert desk.file.read_bytes() == comment + PLAIN.encode()
+
+
 def test_the_last_holder_and_the_last_of_the_operators_own_stay(desk: Desk) -> None:
     holder, opens = desk.recovery_key()
     desk.do("lock", "--to", holder)

@@ -395,3 +395,18 @@ def test_a_first_version_is_not_made_while_somebody_changes_the_holders(memory: 
     assert (made, list(keyring.versions)) == (True, [1])
     again, made = master.load(anything_sealed=False)
     assert (made, again.versions) == (False, keyring.versions)
+
+
+def test_a_comment_in_any_encoding_is_no_reason_not_to_rotate(tmp_path: Path) -> None:
+    path = tmp_path / "master.key"
+    for comment in ("# Schlüssel\n".encode(), "# Schlüssel\n".encode("latin-1")):
+        path.write_bytes(comment + f"1 {'ab' * 32}\n".encode())
+        path.chmod(0o600)
+        master = MasterKeyFile(path, None)
+
+        master.add(2)
+        assert sorted(master.file.read().versions) == [1, 2]
+        master.remove([1])
+
+        assert path.read_bytes().startswith(comment + b"2 ")
+        assert [one.name for one in tmp_path.iterdir()] == ["master.key"]
