@@ -58,12 +58,10 @@ _NO_KEY = (None, None, None)
 
 def why(verdict: Verdict) -> str:
     """One sentence for people: the first reason that decided."""
+    if verdict.refused_by is not None:
+        return f"Refused by policy: {verdict.refused_by.reason}"
     failed = [result for result in verdict.results if not result.passed]
-    if not failed:
-        return "Policy decided."
-    if verdict.decision == "queue":
-        return f"Queued for approval: {failed[0].reason}"
-    return f"Refused by policy: {failed[0].reason}"
+    return f"Queued for approval: {failed[0].reason}" if failed else "Policy decided."
 
 
 def hour_of(moment: datetime) -> datetime:

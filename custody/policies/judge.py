@@ -40,15 +40,16 @@ def judge(rules: Sequence[ParsedRule], subject: Subject, facts: Facts) -> Verdic
     if subject.family == "solana":
         facts = with_share(facts, sum(rule.tries_owners for rule in enabled))
     results: list[Result] = []
-    failed: list[ParsedRule] = []
+    failed: list[tuple[ParsedRule, Result]] = []
     for rule in enabled:
         # Every rule runs, also the hard ones after a soft one failed: an order above the threshold that a hard rule
         # refuses must be refused, not queued, or a person could wave it through.
         passed, reason = rule.check(subject, facts)
         results.append(Result(rule.type, passed, reason, rule.id))
         if not passed:
-            failed.append(rule)
-    hard = [rule for rule in failed if rule.refuses(subject, facts)]
+            failed.append((rule, results[-1]))
+    refusing = [(rule, result) for rule, result in failed if rule.refuses(subject, facts)]
+    hard = [rule for rule, _ in refusing]
     own = [
         *_judge_empty(enabled, facts),
         *_judge_unbounded(enabled, results, subject),
@@ -59,6 +60,7 @@ def judge(rules: Sequence[ParsedRule], subject: Subject, facts: Facts) -> Verdic
         *_judge_unlisted_message(enabled, subject, facts),
     ]
     results += [result for result, _ in own]
+    refusals = [result for _, result in refusing] + [result for result, outcome in own if outcome == "refuse"]
     decision = _worst(hard, failed, [outcome for _, outcome in own])
     # An order that is only too early may come again as it is; one that anything else refuses may not.
     early = [room for rule in hard if (room := rule.room(facts)) is not None]
@@ -67,6 +69,7 @@ def judge(rules: Sequence[ParsedRule], subject: Subject, facts: Facts) -> Verdic
     return Verdict(
         decision=decision,
         results=tuple(results),
+        refused_by=refusals[0] if refusals else None,
         charges=charges,
         room=max(early, key=lambda room: room.seconds) if rate_limited else None,
         alerts=alerts(enabled, subject.family, charges, facts) if decision == "sign" else (),

@@ -48,8 +48,13 @@ def narrow(
     failed = [rule for rule, passed, _ in checked if not passed]
     said = [Result(rule.type, ok, why, rule.id) for rule, ok, why in checked]
     results = _in_stored_order([*rules, *binding], verdict, said)
+    refusals = [verdict.refused_by]
+    refusals += [
+        one for rule, one in zip(besides, said, strict=True) if not one.passed and rule.refuses(subject, shared)
+    ]
     if gone:
         results.append(Result(SIGNER_POLICY, False, _missing(sorted(gone))))
+        refusals.append(results[-1])
     own: Decision = "sign"
     if failed or gone:
         own = "refuse" if gone or any(rule.refuses(subject, shared) for rule in failed) else "queue"
@@ -58,6 +63,7 @@ def narrow(
     for result, outcome in judge_evaded(bound, subject, facts):
         results += [result] if result not in results else []
         own = stricter(own, outcome)
+        refusals += [result] if outcome == "refuse" else []
     decision = stricter(verdict.decision, own)
     # As in `judge`: an order may come again as it is only where nothing but full windows refuse it.
     rooms = [rule.room(facts) for rule in failed if rule.refuses(subject, shared)]
@@ -68,6 +74,7 @@ def narrow(
         verdict,
         decision=decision,
         results=tuple(results),
+        refused_by=next((result for result in results if result in refusals), None),
         room=max(early, key=lambda room: room.seconds) if is_early and early else None,
         alerts=(*verdict.alerts, *also) if decision == "sign" else (),
     )

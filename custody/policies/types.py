@@ -145,12 +145,14 @@ class Alert(msgspec.Struct, frozen=True):
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """The decision over one order, and why.
 
-    `charges` is what the order counts as spend once it is signed; a queued order holds no budget. `room` is there if
-    only rate limits refuse it: of these the one that has room last.
+    `charges` is what the order counts as spend once it is signed; a queued order holds no budget. `refused_by` is the
+    first that refuses: what would only ask a person may have failed before it. `room` is there if only rate limits
+    refuse it: of these the one that has room last.
     """
 
     decision: Decision
     results: tuple[Result, ...]
+    refused_by: Result | None = None
     charges: dict[str, int]
     room: Room | None = None
     alerts: tuple[Alert, ...] = ()

@@ -267,6 +267,17 @@ def test_a_refusal_is_told_in_coins(tenant: Tenant) -> None:
     assert refused["error"] == "Refused by policy: 0.6 ETH exceeds the limit of 0.5 ETH per transaction"
 
 
+def test_a_refusal_names_the_rule_that_refuses_and_not_one_that_would_ask(tenant: Tenant) -> None:
+    agent = tenant.agent(
+        rule("auto-approve-threshold", threshold="1"), rule("spending-limit", maxPerTransaction=str(5 * 10**17))
+    )
+
+    refused = order(agent, value=str(6 * 10**17)).json()
+
+    assert [one["passed"] for one in refused["data"]["results"]] == [False, False]
+    assert refused["error"] == "Refused by policy: 0.6 ETH exceeds the limit of 0.5 ETH per transaction"
+
+
 def test_an_amount_of_another_kind_says_what_to_send(agent: Agent) -> None:
     refused = agent.post(f"/vault/{agent.id}/sign", json={"to": ADDRESS, "value": 5, "chain_id": 1})
 

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from custody.policies.judge import judge
 from custody.policies.kinds import PolicyRule
+from custody.policies.narrow import narrow
 from custody.policies.rules import canonical, parse, wire
 from custody.policies.tighten import widening
 from tests.fixtures.thorough import THOROUGH
@@ -124,6 +125,26 @@ def test_a_second_evaluator_agrees_on_limits_thresholds_and_cover(given_, order,
     facts = msgspec.structs.replace(facts, empty_policy="allow")
 
     assert judge(rules(*given_), order, facts).decision == decide(given_, order, facts)
+
+
+@quick
+@given(st.tuples(rule_of("auto-approve-threshold"), sets), st.data(), orders, facts_drawn)
+def test_a_refusal_is_put_down_to_what_refuses_it_approved_or_not(given_, data, order, facts):
+    """The caller is told of that result: what only asks a person would be the wrong thing to mend."""
+    asks, others = given_
+    parsed = rules(asks, *others)
+    named = data.draw(st.lists(st.sampled_from([one.id for one in parsed]), max_size=2)) if parsed else []
+    for verdict, again in (
+        (judge(parsed, order, facts), judge(parsed, order, msgspec.structs.replace(facts, approving=True))),
+        (
+            narrow(parsed, order, facts, named),
+            narrow(parsed, order, msgspec.structs.replace(facts, approving=True), named),
+        ),
+    ):
+        assert (verdict.refused_by is not None) == (verdict.decision == "refuse")
+        if verdict.refused_by is not None:
+            still = {(one.type, one.policy_id) for one in again.results if not one.passed}
+            assert (verdict.refused_by.type, verdict.refused_by.policy_id) in still
 
 
 @quick

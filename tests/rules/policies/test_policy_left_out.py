@@ -62,7 +62,7 @@ LEFT_OUT = {
         "answers": None,
         "verify": verify_nothing,
     },
-    Verdict: {"room": None, "alerts": ()},
+    Verdict: {"refused_by": None, "room": None, "alerts": ()},
 }
 
 
