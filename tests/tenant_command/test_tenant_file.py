@@ -334,8 +334,13 @@ def test_a_name_that_is_nowhere_and_a_value_that_is_missing_are_told_before_anyt
     assert "nothing is in the file key.txt" in missing.complained
     assert (nowhere.status, missing.status, key_office.wire.changing) == (1, 1, [])
 
-    (key_office.home / "key.txt").write_text("sk-1\n")
+    (key_office.home / "key.txt").symlink_to("/etc/hostname")
     key_office.environment["NOT_SET"] = "sk-2"
+    outside = key_office.run("apply", "-f", "tenant.yaml", "--yes")
+    assert "key.txt is a link that leads out of the folder" in outside.complained
+    assert (outside.status, key_office.wire.changing) == (2, [])
+    (key_office.home / "key.txt").unlink()
+    (key_office.home / "key.txt").write_text("sk-1\n")
     assert len(key_office.apply()["steps"]) == 3
 
 

@@ -66,6 +66,9 @@ REFUSED = [
     (limit("5").replace("spending-limit", "spend-limit"), "the type `spend-limit`, which is not known; did you mean"),
     (HEAD + "secrets:\n  - name: a\n    value: sk-live-1", "secrets[0].value has no fields"),
     (HEAD + "secrets:\n  - name: a\n    value: {env: A, file: b}", "one of them"),
+    (HEAD + "secrets:\n  - name: a\n    value: {file: ../key}", "a file beside this one"),
+    (HEAD + "secrets:\n  - name: a\n    value: {file: keys/../../key}", "a file beside this one"),
+    (HEAD + "secrets:\n  - name: a\n    value: {file: /etc/hostname}", "a file beside this one"),
     (HEAD + "config: {featureFlags: {a: 1}}", "config.featureFlags.a is `1`: write true or false"),
     (
         HEAD + "config:\n  policyTemplates:\n  - {id: a, name: A, policies: [{type: x, config: {a: 2026-01-01}}]}",
