@@ -23,5 +23,5 @@ def begin() -> None:
 
 
 def _end() -> None:
-    os.write(2, b"The holder began to answer and did not end in time: it is asked again.\n")
+    os.write(2, b"The holder, or what gives credentials for it, did not end in time: it is asked again.\n")
     os._exit(Away.status)

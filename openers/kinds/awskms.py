@@ -12,7 +12,6 @@ import msgspec
 from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.exceptions import (
-    BotoCoreError,
     ClientError,
     ConnectionError,
     CredentialRetrievalError,
@@ -111,8 +110,10 @@ def _sign(region: str, what: str, body: bytes) -> tuple[Any, str | None]:
         raise Away(f"AWS gives no credentials now ({type(problem).__name__}).") from None
     except ClientError as problem:
         raise Refused(f"AWS gives no credentials ({_code(problem.response)}): see to the role.") from None
-    except (BotoCoreError, ValueError) as problem:
-        # Its own words may repeat a line of a file of credentials.
+    except NotOpened:
+        raise
+    except Exception as problem:
+        # Files of settings and of tokens are read there, and raise what they raise. Their words may repeat a line.
         raise BadSettings(f"AWS is not asked, for a setting is wrong: {_tell(problem)}.") from None
 
 

@@ -102,7 +102,8 @@ def _token(scope: str) -> str:
         raise Refused("Azure gives no token for these credentials: see to the application and its secret.") from None
     except AzureError as problem:
         raise Away(f"Azure gives no token now ({type(problem).__name__}).") from None
-    except ValueError as problem:
+    except Exception as problem:
+        # Files of certificates and of tokens are read there, and raise what they raise. Their words may repeat a line.
         raise BadSettings(f"The credentials for Azure cannot be used ({type(problem).__name__}).") from None
 
 

@@ -127,10 +127,12 @@ def _sign(url: str, headers: dict[str, str]) -> None:
     except errors.TransportError:
         raise Away("Google does not answer the question for a token.") from None
     except errors.RefreshError as problem:
-        if problem.retryable:
+        # Of a machine's metadata it says that nothing may be tried again, whatever the reason.
+        if problem.retryable or isinstance(problem.__cause__, errors.TransportError):
             raise Away("Google gives no token now.") from None
         raise Refused("Google gives no token for these credentials: see to the service account and its key.") from None
-    except (errors.GoogleAuthError, ValueError) as problem:
+    except Exception as problem:
+        # Files of settings and of tokens are read there, and raise what they raise. Their words may repeat a line.
         raise BadSettings(f"The credentials for Google cannot be used ({type(problem).__name__}).") from None
 
 

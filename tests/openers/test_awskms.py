@@ -275,6 +275,37 @@ def test_credentials_are_found_as_aws_finds_them(kms: StrictKms, tmp_path: Path)
     assert by_file.using(AWS_PROFILE="nobody").try_to_wrap(ARN).status == BAD_SETTINGS
 
 
+def test_the_role_of_a_machine_is_asked_for(kms: StrictKms) -> None:
+    with serving(WebServer()) as machine:
+        role = "/latest/meta-data/iam/security-credentials/"
+        given = {"AccessKeyId": ACCESS, "SecretAccessKey": SECRET, "Token": "t", "Expiration": "2999-01-01T00:00:00Z"}
+        machine.replies("/latest/api/token", Reply(200, b"session"), "PUT")
+        machine.replies(role, Reply(200, b"custody"))
+        machine.replies(f"{role}custody", json({"Code": "Success", "Type": "AWS-HMAC", **given}))
+        settings = {"AWS_ENDPOINT_URL_KMS": kms.url, "AWS_EC2_METADATA_SERVICE_ENDPOINT": machine.url}
+
+        assert Far("awskms", **settings).wrap(ARN).name == ARN
+        assert machine.heard[-1].headers["x-aws-ec2-metadata-token"] == "session"
+
+
+def test_a_role_is_had_for_a_token_of_the_web(kms: StrictKms, moto: str, tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("a.web.token")
+    settings = {
+        "AWS_ENDPOINT_URL_KMS": kms.url,
+        "AWS_ENDPOINT_URL_STS": moto,
+        "AWS_ROLE_ARN": "arn:aws:iam::123456789012:role/custody",
+        "AWS_WEB_IDENTITY_TOKEN_FILE": str(tmp_path / "token"),
+        "AWS_REGION": REGION,
+    }
+    said = Far("awskms", **settings).try_to_wrap(ARN)
+    away = Far("awskms", **settings | {"AWS_ENDPOINT_URL_STS": "http://127.0.0.1:1"}).try_to_wrap(ARN)
+    gone = Far("awskms", **settings | {"AWS_WEB_IDENTITY_TOKEN_FILE": "/nowhere/token"}).try_to_wrap(ARN)
+
+    # The fake knows the one user alone: it was asked with the key of the role, and refuses that.
+    assert (said.status, "x-amz-security-token" in kms.heard[-1].headers, len(kms.heard)) == (REFUSED, True, 1)
+    assert (away.status, gone.status) == (AWAY, BAD_SETTINGS)
+
+
 def test_credentials_of_a_container_are_asked_for(kms: StrictKms) -> None:
     with serving(WebServer()) as container:
         given = {"AccessKeyId": ACCESS, "SecretAccessKey": SECRET, "Token": "t", "Expiration": "2999-01-01T00:00:00Z"}

@@ -12,6 +12,7 @@ from openers.asking import MAX_ANSWER
 from tests.fixtures.each import each
 from tests.openers.far import Far
 from tests.outside.azure_vault import (
+    CLIENT,
     KEY_NAME,
     LOGIN,
     SECRET,
@@ -25,6 +26,7 @@ from tests.outside.azure_vault import (
 from tests.outside.elsewhere import Surroundings
 from tests.outside.openers import ANOTHER_FILE, AWAY, BAD_SETTINGS, FILE, KEY, NOT_OURS, REFUSED, change_bit, set_up
 from tests.outside.replies import Reply, drip, endless, html, json, redirect, silence, zip_bomb
+from tests.outside.web_server import WebServer, serving
 
 PATH = KEY_NAME.removeprefix(f"https://{VAULT}")
 OPEN, WRAP = f"{PATH}/unwrapkey", f"{PATH}/wrapkey"
@@ -196,6 +198,41 @@ def test_a_secret_that_azure_does_not_know_is_refused(vault: AzureVault, opener:
 
     assert (said.status, paths_of(vault)) == (REFUSED, [])
     assert "another~secret" not in said.sentence
+
+
+def test_the_identity_of_a_machine_is_asked_for(opener: Far) -> None:
+    with serving(WebServer()) as machine:
+        place = "/metadata/identity/oauth2/token"
+        token = {"access_token": TOKEN, "expires_in": "3599", "resource": "https://vault.azure.net"}
+        machine.replies(place, json({**token, "token_type": "Bearer"}))
+        by_machine = opener.using(AZURE_CLIENT_SECRET="", AZURE_POD_IDENTITY_AUTHORITY_HOST=machine.url)
+
+        holder = by_machine.wrap(KEY_NAME)
+        assert by_machine.open(holder).output == KEY
+        asked = machine.heard[-1]
+        assert (asked.headers["metadata"], asked.parameters["resource"]) == ("true", "https://vault.azure.net")
+        assert CLIENT in asked.query
+
+        machine.replies(place, Reply(503))
+        assert by_machine.among(deadline=2).open(holder).status == AWAY
+
+
+@each(
+    "settings",
+    [
+        {"AZURE_FEDERATED_TOKEN_FILE": "/nowhere/token"},
+        {"AZURE_CLIENT_SECRET": "", "AZURE_CLIENT_CERTIFICATE_PATH": "/nowhere/certificate.pem"},
+        {"AZURE_CLIENT_SECRET": "", "AZURE_CLIENT_CERTIFICATE_PATH": __file__},
+        {"AZURE_AUTHORITY_HOST": "http://login.microsoftonline.com"},
+        {"AZURE_TENANT_ID": "no tenant/"},
+    ],
+)
+def test_a_credential_that_cannot_be_used_is_told_without_its_words(settings: dict[str, str], opener: Far) -> None:
+    said = opener.using(**settings).open(HOLDER)
+
+    assert (said.status, said.output) == (BAD_SETTINGS, b""), said
+    assert "Traceback" not in said.sentence
+    assert "certificate.pem" not in said.sentence
 
 
 def test_missing_credentials_or_packages_are_named(opener: Far) -> None:

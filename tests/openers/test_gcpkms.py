@@ -16,6 +16,7 @@ from tests.outside.elsewhere import Surroundings
 from tests.outside.google_kms import (
     HOST,
     KEY_NAME,
+    TOKEN,
     TOKENS,
     GoogleKms,
     answer_error,
@@ -247,7 +248,39 @@ def test_an_account_that_google_does_not_know_is_refused(
     assert (said.status, said.output) == (REFUSED, b"")
 
 
-@each("content", ["", "{}", "no JSON", '{"type": "service_account", "private_key": "SECRET"}'])
+def test_the_account_of_a_machine_is_asked_for(opener: Far) -> None:
+    with serving(WebServer()) as machine:
+        place = "/computeMetadata/v1/instance/service-accounts/default/"
+        flavour = {"metadata-flavor": "Google", "content-type": "application/json"}
+        told = {"email": "custody@p-1.iam.gserviceaccount.com", "aliases": ["default"], "scopes": []}
+        token = {"access_token": TOKEN, "expires_in": 3599, "token_type": "Bearer"}
+        for path, content in (
+            ("/", {}),
+            ("/computeMetadata/v1/project/project-id", "p-1"),
+            ("/computeMetadata/v1/universe/universe-domain", "googleapis.com"),
+            (place, told),
+            (f"{place}token", token),
+        ):
+            machine.replies(path, Reply(200, msgspec.json.encode(content), flavour))
+        host = machine.url.removeprefix("http://")
+        there = {"GCE_METADATA_HOST": host, "GCE_METADATA_IP": host, "NO_GCE_CHECK": ""}
+        by_machine = opener.using(GOOGLE_APPLICATION_CREDENTIALS="", **there)
+        holder = by_machine.wrap(KEY_NAME)
+        assert by_machine.open(holder).output == KEY
+        assert f"{place}token" in [one.path for one in machine.heard]
+
+        machine.replies(f"{place}token", Reply(503))
+        assert by_machine.open(holder).status == AWAY
+
+
+@each(
+    "content",
+    [
+        *("", "{}", "no JSON", "[]", '{"type": "authorized_user"}', '{"type": "SECRET"}'),
+        '{"type": "external_account", "audience": "a", "subject_token_type": "t", "token_url": "SECRET"}',
+        '{"type": "service_account", "private_key": "SECRET"}',
+    ],
+)
 def test_a_file_of_credentials_that_is_none_is_named(content: str, opener: Far, tmp_path: Path) -> None:
     file = tmp_path / "account.json"
     file.write_text(content)
