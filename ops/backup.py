@@ -15,12 +15,12 @@ from pathlib import Path
 import asyncpg
 import msgspec
 
-from custody.kit import clock
+from custody.kit import clock, key_head
 from custody.kit.key_head import Head, MalformedHead
 from custody.kit.tasks import leave_to_caller, spawn
 from custody.version import VERSION
 from ops import owners, places
-from ops.holders import read_head
+from ops.holders import read_head, read_sealed
 from ops.settings import Settings
 
 FORMAT = 1
@@ -108,13 +108,18 @@ async def run(settings: Settings, folder: Path, *, with_sealed_key: bool = False
 
 def _read_sealed(settings: Settings) -> str:
     """The sealed master key file; never a plain one, which with the backup would give access to every wallet."""
-    head = _head_of(settings)
-    if head is None:
+    try:
+        # Read once: what is looked at is what is kept, though somebody has the file plain again just now.
+        content = read_sealed(settings.master_key_file)
+        head = None if content is None else key_head.split(content)[0]
+    except (OSError, MalformedHead) as problem:
+        raise BackupRefused(f"{settings.master_key_file} cannot be read: {problem}") from None
+    if content is None or head is None:
         raise BackupRefused(
             f"{settings.master_key_file} is not sealed, and the plain master key goes into no backup: seal it with "
             "`custody keys lock`, or leave out --with-sealed-key"
         )
-    return settings.master_key_file.read_text()
+    return content.decode("ascii", "replace")
 
 
 def _head_of(settings: Settings) -> Head | None:

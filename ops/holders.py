@@ -25,9 +25,15 @@ def kinds_of(environment: Mapping[str, str]) -> tuple[str, ...]:
 
 def read_head(file: Path) -> Head | None:
     """The head of a master key file; None of a plain one, or where there is none."""
+    found = read_sealed(file)
+    return None if found is None else key_head.split(found)[0]
+
+
+def read_sealed(file: Path) -> bytes | None:
+    """The whole of a sealed master key file; None of a plain one, or where there is none."""
     try:
         with file.open("rb") as content:
             found = content.read(MAX_FILE + 1)
     except FileNotFoundError:
         return None
-    return key_head.split(found)[0] if key_head.is_sealed(found) else None
+    return found if key_head.is_sealed(found) else None

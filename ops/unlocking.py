@@ -24,6 +24,8 @@ from ops.settings import Settings
 OPENER_SECONDS = 20.0
 # systemd lets root alone read the key of a host, so its program cannot be another user's.
 AS_WE_ARE = frozenset({"systemd"})
+# A descriptor of memory with a key, and the id of the file that it opens.
+type Opened = tuple[int, str]
 BACKOFF = children.Backoff(first_seconds=0.2, longest_seconds=30.0)
 
 
@@ -55,9 +57,9 @@ class Unlocker:
         """A descriptor with the key of the file as it is now; waits for a holder that is away, without end."""
         head = self._head()
         if self._memory is None or self._file != head.file:
-            memory = await self._ask_all(head, python)
+            opened = await self._ask_all(head, python)
             self.close()
-            self._memory, self._file = memory, head.file
+            self._memory, self._file = opened
         return self._memory
 
     async def open(self, program: children.Program, python: Python) -> children.Program:
@@ -101,10 +103,10 @@ class Unlocker:
             )
         return head
 
-    async def _ask_all(self, head: Head, python: Python) -> int:
+    async def _ask_all(self, head: Head, python: Python) -> Opened:
         """Ask the kinds in order: the next one as soon as one did not open, while those that are away are asked on."""
         refusals: list[str] = []
-        asking: set[asyncio.Task[int]] = set()
+        asking: set[asyncio.Task[Opened]] = set()
         try:
             for kind in self._kinds:
                 missed = asyncio.Event()
@@ -112,12 +114,12 @@ class Unlocker:
                 waiting = spawn(missed.wait(), "missed", on_failure=leave_to_caller)
                 await asyncio.wait({*asking, waiting}, return_when=asyncio.FIRST_COMPLETED)
                 waiting.cancel()
-                if (memory := _take(asking, refusals)) is not None:
-                    return memory
+                if (opened := _take(asking, refusals)) is not None:
+                    return opened
             while asking:
                 await asyncio.wait(asking, return_when=asyncio.FIRST_COMPLETED)
-                if (memory := _take(asking, refusals)) is not None:
-                    return memory
+                if (opened := _take(asking, refusals)) is not None:
+                    return opened
         finally:
             for task in asking:
                 task.cancel()
@@ -125,13 +127,13 @@ class Unlocker:
             self._kill_all()
         raise NotOpened(" ".join(refusals))
 
-    async def _ask_on(self, kind: str, head: Head, python: Python, missed: asyncio.Event) -> int:
+    async def _ask_on(self, kind: str, head: Head, python: Python, missed: asyncio.Event) -> Opened:
         """Ask one kind until it opens or says that it will not."""
         delay, said = 0.0, ""
         while True:
             answer = await self._ask(kind, head, python)
             if answer.memory is not None:
-                return answer.memory
+                return answer.memory, head.file
             missed.set()
             # One that was killed, over its time or by somebody, has said nothing of its holder.
             if answer.status is not None and answer.status > 0 and answer.status != os.EX_TEMPFAIL:
@@ -141,6 +143,8 @@ class Unlocker:
                 said = answer.said
             delay = BACKOFF.after(delay)
             await asyncio.sleep(delay)
+            # The cure of one that stays away is another holder, or another key of the file.
+            head = self._head()
 
     async def _ask(self, kind: str, head: Head, python: Python) -> Answer:
         environment = environment_for(kind, self._settings.environment) | python.environment
@@ -173,7 +177,7 @@ class Unlocker:
             kill(process)
 
 
-def _take(asking: set[asyncio.Task[int]], refusals: list[str]) -> int | None:
+def _take(asking: set[asyncio.Task[Opened]], refusals: list[str]) -> Opened | None:
     """The key of the first that opened; those that never will are taken out, and their sentences kept."""
     found = None
     for task in [task for task in asking if task.done()]:
@@ -186,5 +190,5 @@ def _take(asking: set[asyncio.Task[int]], refusals: list[str]) -> int | None:
         elif found is None:
             found = task.result()
         else:
-            os.close(task.result())
+            os.close(task.result()[0])
     return found

@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 from base64 import b64encode
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
@@ -34,7 +35,9 @@ echo asked >> asked
 [ -e away ] && { echo "The safe is locked." >&2; exit 75; }
 [ -e refused ] && { echo "Ask the keeper for the right to open." >&2; exit 77; }
 [ -e wrong ] && { head -c 32 /dev/zero; exit; }
-id=$(sed -n 's/^file //p'); cat "key-$id"
+id=$(sed -n 's/^file //p')
+[ -e "away-$id" ] && { echo "The safe is locked." >&2; exit 75; }
+cat "key-$id"
 """
 
 
@@ -199,6 +202,15 @@ def test_a_plain_file_is_sealed_and_plain_again(home: Path, safe: Safe) -> None:
         pass
 
 
+def have_plain_once_read(pipe: Path, content: bytes) -> None:
+    """Give the content to who reads first, and be a plain file for everybody after."""
+    with pipe.open("wb") as first:
+        first.write(content)
+        first.flush()
+        pipe.unlink()
+        pipe.write_text("1 plain\n")
+
+
 @pytest.mark.long
 def test_a_backup_the_sealed_file_and_the_recovery_key_are_enough(home: Path, safe: Safe, tmp_path: Path) -> None:
     """The drill: another machine, another home, and the holder of every day is gone with the account."""
@@ -207,6 +219,16 @@ def test_a_backup_the_sealed_file_and_the_recovery_key_are_enough(home: Path, sa
         said = safe.custody(home, "backup", str(tmp_path / "copy"), "--with-sealed-key")
         assert f"opened by command safe, recovery {safe.public} alone" in said
         assert "sealed: command safe" in safe.custody(home, "backup", str(tmp_path / "bare"))
+        # One that somebody has plain again while it is copied is kept as it was looked at.
+        file, sealed = tmp_path / "unlocked.key", (home / "master.key").read_bytes()
+        os.mkfifo(file, 0o600)
+        with ThreadPoolExecutor() as beside:
+            turned = beside.submit(have_plain_once_read, file, sealed)
+            made = str(tmp_path / "unlocked")
+            safe.custody(home, "backup", made, "--with-sealed-key", SERVICE_MASTER_KEY_FILE=str(file))
+            turned.result()
+        assert file.read_text() == "1 plain\n"
+        assert (tmp_path / "unlocked" / "master.key.sealed").read_bytes() == sealed
     assert not (tmp_path / "bare" / "master.key.sealed").exists()
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir(0o700)
@@ -242,6 +264,19 @@ def test_a_holder_that_is_away_is_waited_for_and_each_reason_said_once(home: Pat
         safe.be("killed", False)
         safe.be("away", False)
         eventually(lambda: "Ready in" in said(), about=said)
+
+
+@pytest.mark.long
+def test_a_start_that_waits_takes_the_file_as_it_is_by_now(home: Path, safe: Safe) -> None:
+    """The cure of a holder that stays away is another file key or another holder, and not another start."""
+    safe.lock(home)
+    (kept,) = safe.folder.glob("key-*")
+    safe.be(kept.name.replace("key", "away"))
+    with starting(home, **safe.settings) as running:
+        eventually(lambda: "waits for command: The safe is locked." in running.output(), about=running.output)
+        opens = {"SERVICE_RECOVERY_KEY_FILE": str(safe.folder / "recovery"), "SERVICE_MASTER_KEY_SOURCE": "recovery"}
+        safe.custody(home, "keys", "holders", "--new-file-key", **opens)
+        eventually(lambda: "Ready in" in running.output(), about=running.output)
 
 
 REFUSALS = {
