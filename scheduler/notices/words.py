@@ -4,6 +4,7 @@ Amounts are in units of the chains' table and of the tokens that the operator na
 for what a token calls itself is anybody's to choose.
 """
 
+import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -18,6 +19,11 @@ MAX_NAME: Final = 40
 _EFFECTS: Final = 2
 # Control, format, private and unassigned characters, separators of lines: what is not seen, or moves what is.
 _UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+# Blanks and joiners that count as letters or marks, and what is read from right to left; as the page to approve has it.
+_UNSEEN_TOO: Final = re.compile(
+    "[\u034f\u0590-\u08ff\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufb1d-\ufdff\ufe00-\ufe0f\ufe70-\ufeff\uffa0"
+    "\U00010800-\U00010fff\U0001e800-\U0001efff\U000e0100-\U000e01ef]"
+)
 _SMALLEST: Final = {"evm:native": "wei", "solana:native": "lamports", "bitcoin": "satoshi"}
 _DOLLARS: Final = Unit("USD", 6)
 # The rank of what is at three quarters of its life (`notice_claimed.sql`).
@@ -27,8 +33,14 @@ _EXPIRING: Final = 2
 def name_of(text: str) -> str:
     """Quote a name that somebody chose: 40 characters, and what cannot be seen written out."""
     shown = text[:MAX_NAME] + ("..." if len(text) > MAX_NAME else "")
-    plain = "".join(f"<U+{ord(c):04X}>" if unicodedata.category(c) in _UNSEEN else c for c in shown)
+    plain = "".join(f"<U+{ord(c):04X}>" if _is_unseen(c) else c for c in shown)
     return '"' + plain.replace('"', "'") + '"'
+
+
+def _is_unseen(c: str) -> bool:
+    # Of blanks the one that everybody types is seen: two names that differ by another one look the same.
+    other_blank = c != " " and unicodedata.category(c) == "Zs"
+    return other_blank or unicodedata.category(c) in _UNSEEN or _UNSEEN_TOO.match(c) is not None
 
 
 def item_line(item: Mapping[str, Any], units: Units) -> str:

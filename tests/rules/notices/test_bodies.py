@@ -187,6 +187,15 @@ def test_a_name_shows_whatever_moves_or_hides_text(text: str) -> None:
     assert len(shown) <= 45 or "<U+" in shown
 
 
+@pytest.mark.parametrize(
+    "sign", ["\u3164", "\u2800", "\uffa0", "\u115f", "\u034f", "\ufe0f", "\u00a0", "\u2003", "\u05d0"]
+)
+def test_a_name_shows_blanks_that_are_letters_and_what_is_read_backwards(sign: str) -> None:
+    """Else two agents look the same, and the right one is told of."""
+    assert name_of(f"Payroll{sign}") == f'"Payroll<U+{ord(sign):04X}>"'
+    assert name_of("Zahlungen für Müller, 東京") == '"Zahlungen für Müller, 東京"'
+
+
 def test_a_hostile_name_has_no_effect_in_teams_and_telegram() -> None:
     message = message_of([pending(transfer(1), name="\U0001f600 @bob {{DATE(1)}} [x](u)"), pending(transfer(2))])
 
