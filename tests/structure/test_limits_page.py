@@ -13,7 +13,7 @@ from tests.fixtures.each import each
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/limits.md").read_text()
 SETTINGS = (ROOT / "docs/environment.md").read_text()
-PROCESSES = ("custody", "ops", "signer", "identity", "api", "scheduler", "proxy_addon")
+PROCESSES = ("custody", "openers", "ops", "signer", "identity", "api", "scheduler", "proxy_addon")
 # A bound of what strangers cause bears one of these words; times, formats and pages of our own jobs do not.
 BOUND = re.compile(r"_?(?:MAX|MOST|LARGEST|LONGEST)(?:_|$)|.*_(?:AT_ONCE|PER_HOUR|PER_MINUTE)$|AT_ONCE$")
 # The largest figure of a format, which nobody chose.
