@@ -7,16 +7,21 @@ import contextlib
 import getpass
 import os
 import socket
+import struct
 import sys
 import warnings
 from argparse import Namespace
+from collections.abc import Container
 from pathlib import Path
 from typing import Any
 
 from custody.kit import unlock_lines
 from custody.kit.opener_settings import UNLOCK_SOCKET
 from custody.kit.unlock_lines import LINE_SECONDS, MAX_LINE, Counts, Malformed, Refused
+from ops import places
 from ops.settings import Settings
+
+_PEER = struct.Struct("3i")
 
 
 class NotBrought(RuntimeError):
@@ -35,28 +40,30 @@ def run(chosen: Namespace, settings: Settings) -> int:
     named = chosen.socket or settings.environment.get(UNLOCK_SOCKET)
     # The folder is a link to a shorter one where its path would be too long for a socket.
     path = Path(named) if named else (settings.home / "run-opener").resolve() / "unlock.sock"
+    # Who listens at a named place is for who names it to know: in a container it has a uid of its own.
+    trusted = None if named else {0, os.geteuid(), places.uids(settings.uid_base)["opener"]}
     try:
-        print(_say(_bring(path)))
+        print(_say(_bring(path, trusted)))
     except (NotBrought, Refused) as problem:
         print(f"custody unlock: {problem}", file=sys.stderr)
         return 1
     return 0
 
 
-def _bring(path: Path) -> Counts | None:
-    with _connect(path) as looked:
+def _bring(path: Path, trusted: Container[int] | None) -> Counts | None:
+    with _connect(path, trusted) as looked:
         waiting = _answer(looked)
     if waiting is not None and sys.stdin.isatty():
         print(_say(waiting))
     share = _read_share()
-    with _connect(path) as connection:
+    with _connect(path, trusted) as connection:
         _answer(connection)
         connection.sendall(share)
         connection.shutdown(socket.SHUT_WR)
         return _answer(connection)
 
 
-def _connect(path: Path) -> socket.socket:
+def _connect(path: Path, trusted: Container[int] | None = None) -> socket.socket:
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     connection.settimeout(LINE_SECONDS)
     try:
@@ -75,7 +82,17 @@ def _connect(path: Path) -> socket.socket:
     except OSError as problem:
         connection.close()
         raise NotBrought(f"{path}: {problem.strerror or problem}.") from None
+    # The short folder is one that everybody may make while no service runs, as after a start of the machine.
+    if trusted is not None and (there := _listener_of(connection)) not in trusted:
+        connection.close()
+        raise NotBrought(f"who listens at {path} is no opener, but uid {there}: bring it nothing, and see who that is.")
     return connection
+
+
+def _listener_of(connection: socket.socket) -> int:
+    """The user who listens, by the kernel's word."""
+    peer = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size)
+    return int(_PEER.unpack(peer)[1])
 
 
 def _answer(connection: socket.socket) -> Counts | None:

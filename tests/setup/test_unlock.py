@@ -117,6 +117,46 @@ def test_a_socket_elsewhere_is_found_by_word_and_by_setting(home: Path) -> None:
         assert unlock(home, SPLIT.shares[1].encode(), SERVICE_UNLOCK_SOCKET=str(path)).returncode == 0
 
 
+STRANGER = """
+import os, socket, sys
+os.setgid(64799); os.setuid(64799)
+with socket.create_server(sys.argv[1], family=socket.AF_UNIX) as door:
+    print("waits", flush=True)
+    while True:
+        with door.accept()[0] as came:
+            try:
+                came.sendall(sys.argv[2].encode() + b"\\n")
+                heard = came.recv(4096)
+            except OSError:
+                heard = b""
+            print(heard, flush=True)
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="becoming another user needs root")
+def test_a_stranger_who_listens_in_the_short_folder_gets_no_share(home: Path) -> None:
+    """The folder in /tmp is gone after a start of the machine, and its name is known to everybody."""
+    asked = unlock_lines.Counts(0, 2, 600).line("waiting")
+    with tempfile.TemporaryDirectory(dir="/tmp") as short:
+        os.chown(short, 64799, 64799)
+        (home / "run-opener").rmdir()
+        (home / "run-opener").symlink_to(short)
+        path = Path(short) / "unlock.sock"
+        listening = [sys.executable, "-c", STRANGER, str(path), asked]
+        with subprocess.Popen(listening, stdout=subprocess.PIPE, text=True) as stranger:
+            assert stranger.stdout is not None
+            assert stranger.stdout.readline() == "waits\n"
+            done = unlock(home, SPLIT.shares[0].encode())
+            assert stranger.stdout.readline() == "b''\n"
+            # The control: it is given one by who names its place.
+            unlock(home, SPLIT.shares[0].encode(), "--socket", str(path))
+            heard = [stranger.stdout.readline() for _ in range(2)]
+            stranger.kill()
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert b"is no opener, but uid 64799" in done.stderr
+    assert SPLIT.shares[0].split()[0] in "".join(heard)
+
+
 def test_a_folder_with_a_long_path_is_followed_to_its_short_one(home: Path) -> None:
     deep = home / ("d" * 90)
     deep.mkdir()
