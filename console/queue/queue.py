@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Final, Literal
 
+from words.orders.dangers import is_unreadable
 from words.orders.order import Known, of_approval
 from words.orders.phrases import is_unlimited
 from words.orders.votes import brief
@@ -127,6 +128,11 @@ class Item:
     def summary(self) -> str:
         """Its request, in one line of the list."""
         return summary(of_approval(self.approval), _NOTHING)
+
+    @cached_property
+    def is_grave(self) -> bool:
+        """True if it gives away more than can be said: without a bound, or in bytes that nobody could decode."""
+        return self.summary.startswith("UNLIMITED") or is_unreadable(of_approval(self.approval))
 
     @property
     def voted(self) -> str:

@@ -34,7 +34,7 @@ class QueueRows:
 
     def _summary(self, item: Item) -> Cell:
         text = f"{item.voted}{item.summary}"
-        return _dim(item, text, "bad" if item.summary.startswith("UNLIMITED") else None)
+        return _dim(item, text, "bad" if item.is_grave else None)
 
     def _time_left(self, item: Item) -> Cell:
         if item.outcome is not None:

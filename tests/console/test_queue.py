@@ -26,6 +26,7 @@ from console.queue.queue import (
 )
 from console.queue.queue_view import SORTINGS, View
 from console.queue.watch import Rests, Watch
+from console.widgets.queue_rows import QueueRows
 from console.wire.api_client import ApiClient
 from tests.outside.odd_api import OddApi, Request, odd_api, says_nothing, succeeds
 from words.shapes import Approval, Effect
@@ -485,6 +486,43 @@ def test_a_search_finds_agent_address_amount_and_id(search: str, found: bool) ->
     items = [Item(approval(1, effects=effects))]
 
     assert bool(View(search=search).of(items)) is found
+
+
+PAYS = Effect(kind="transfer", asset="evm:native", amount="77", to=ADDRESS)
+UNREAD = Effect(kind="unread", to=ADDRESS)
+
+
+@pytest.mark.parametrize(
+    ("order", "said", "tone"),
+    [
+        ({"effects": (PAYS,)}, "Sends", None),
+        ({"effects": (PAYS, Effect(kind="fee", asset="evm:native", amount="1"))}, "Sends", None),
+        ({"effects": (Effect(kind="call", to=ADDRESS),)}, "Calls", None),
+        ({"effects": (), "kind": "typed_data"}, "Signs a document", None),
+        ({"effects": (PAYS, UNREAD), "kind": "bitcoin"}, "Pays together", None),
+        ({"effects": (Effect(kind="message"),), "kind": "evm_message"}, "Signs a message", None),
+        ({"effects": (UNREAD,)}, "Cannot be decoded", "bad"),
+        ({"effects": (PAYS, UNREAD)}, "Cannot be decoded", "bad"),
+        ({"effects": (Effect(kind="opaque", to=ADDRESS, unknown=True),)}, "Unknown typed data", "bad"),
+        ({"effects": (Effect(kind="mint", to=ADDRESS),)}, "Unknown effect", "bad"),
+        ({"effects": ()}, "Effect unknown", "bad"),
+        (
+            {"effects": (Effect(kind="message", label="bytes"),), "kind": "evm_message"},
+            "Signs bytes",
+            "bad",
+        ),
+        ({"effects": (Effect(kind="approval", amount=str(2**256 - 1), spender=ADDRESS),)}, "UNLIMITED", "bad"),
+    ],
+)
+def test_a_line_is_red_where_nobody_can_say_all_of_what_the_order_does(
+    order: dict[str, Any], said: str, tone: str | None
+) -> None:
+    asks_for = next(one for one in QueueRows(lambda: NOON).columns() if one.title == "Asks for")
+
+    cell = asks_for.cell(Item(approval(1, **order)))
+
+    text, found = cell if isinstance(cell, tuple) else (cell, None)
+    assert (said in text, found) == (True, tone)
 
 
 def test_one_agents_items_can_be_seen_alone() -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from words.orders.message_in_words import is_message, message_dangers
+from words.orders.message_in_words import is_bare, is_message, message_dangers
 from words.orders.order import Known, Order
 from words.orders.parties import as_far
 from words.orders.phrases import is_unlimited
@@ -13,11 +13,24 @@ from words.texts.lines import Line
 
 # Each of these lines begins with it, and no other does: the rest is indented or begins with a word.
 _SIGN: Final = "! "
+# The kinds of effect that are said in words of their own; any other is said by its name.
+_KINDS: Final = frozenset({"transfer", "approval", "fee", "call"})
 
 
 def warns(lines: Sequence[Line]) -> bool:
     """Tell whether a danger is among the lines that somebody reads before deciding."""
     return any(said.tone == "bad" or said.text.startswith(_SIGN) for said in lines)
+
+
+def is_unreadable(order: Order) -> bool:
+    """Tell whether the order may do what nobody could decode."""
+    if is_message(order):
+        return is_bare(order)
+    if not order.effects:
+        return order.kind != "typed_data"
+    # In Bitcoin an unread effect says that others pay too, and hides nothing.
+    told = _KINDS | {"unread", "opaque"} if order.kind == "bitcoin" else _KINDS
+    return any(effect.unknown or effect.kind not in told for effect in order.effects)
 
 
 def dangers(order: Order, known: Known) -> list[Line]:

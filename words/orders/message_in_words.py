@@ -91,7 +91,7 @@ def _dangers_of_text(order: Order, known: Known, text: str | None) -> list[Line]
     said = []
     if text is not None and _PHRASE in text.casefold():
         said.append(Line("! It looks like a sign-in and is none to the letter: a careless site may take it.", "bad"))
-    if _is_bare(order) or (text is None and known.data is not None):
+    if is_bare(order) or (text is None and known.data is not None):
         said.append(Line("! Not plain text: nobody can read all of what is signed.", "bad"))
     return said or [Line("! What this message is good for only its reader knows: read all of it.", "bad")]
 
@@ -107,7 +107,7 @@ def message_title(order: Order) -> str:
     site = site_of(order)
     if site is not None:
         return f"Signs in to {quote(site, 40)}"
-    return "Signs bytes that are no plain text" if _is_bare(order) else "Signs a message"
+    return "Signs bytes that are no plain text" if is_bare(order) else "Signs a message"
 
 
 def text_of(data: object) -> str | None:
@@ -123,7 +123,8 @@ def text_of(data: object) -> str | None:
         return None
 
 
-def _is_bare(order: Order) -> bool:
+def is_bare(order: Order) -> bool:
+    """Tell whether a message is bytes that are no plain text."""
     return any(effect.label == _BARE for effect in order.effects)
 
 
