@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from types import ModuleType
 
 from custody.kit.key_head import KEY_BYTES, MAX_FILE, Head, MalformedHead, read_head
+from openers import no_dumps
 from openers.outcomes import Away, BadSettings, NotOpened, NotOurs
 
 MOST_SAID = 2048
@@ -20,6 +21,7 @@ _ID_LINE = 17
 
 def main(words: list[str]) -> int:
     """Do what was asked; the exit status says how it ended, and standard error why."""
+    no_dumps.forbid()
     try:
         match words:
             case [kind, "open"]:

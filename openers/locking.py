@@ -18,7 +18,7 @@ from custody.kit.key_head import KEY_BYTES, MAX_FILE, Head, MalformedHead
 from custody.worker import key_file
 from custody.worker.key_file import KeyFileProblem
 from custody.worker.sealed_keys import CannotBeOpened, FileKey
-from openers import holding
+from openers import holding, no_dumps
 from openers.outcomes import NotOpened
 from openers.wrapped import Wrapped
 
@@ -50,6 +50,7 @@ class File(msgspec.Struct, frozen=True):
 
 def main(words: list[str]) -> int:
     """Do what was asked, and say what is to be done next."""
+    no_dumps.forbid()
     chosen = parser().parse_args(words)
     try:
         file = read(chosen.file)

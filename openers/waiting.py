@@ -21,7 +21,7 @@ from typing import Never
 from custody.kit.key_head import KEY_BYTES, MAX_FILE, Head, MalformedHead, is_sealed, read_head
 from custody.kit.opener_settings import HEAD_FILE as HEAD
 from custody.kit.opener_settings import SETTINGS, UNLOCK_SOCKET, settings_of
-from openers import bounded
+from openers import bounded, no_dumps
 from openers.outcomes import Away, BadSettings, NotOpened, Refused
 
 SOURCE = "SERVICE_MASTER_KEY_SOURCE"
@@ -39,6 +39,7 @@ _IN_MEMORY = ("tmpfs", "ramfs")
 
 def main(words: list[str], environment: Mapping[str, str]) -> int:
     """Wait, or check; the exit status of settings where they are wrong."""
+    no_dumps.forbid()
     # The first process of a container ignores what it does not handle.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:

@@ -1,6 +1,8 @@
 """The opener of `command`: programs of an operator's, good and hostile."""
 
 import os
+import resource
+import subprocess
 import sys
 from pathlib import Path
 
@@ -9,6 +11,7 @@ import pytest
 from custody.kit.key_head import Holder
 from tests.fixtures.each import each
 from tests.outside.openers import AWAY, BAD_SETTINGS, FILE, KEY, NOT_OURS, REFUSED, Opener
+from tests.outside.processes import PROJECT
 
 HOLDER = Holder("command", "a-name", b"wrapped")
 # Wraps by turning bits around, which is no secret; it also keeps what it was asked.
@@ -188,3 +191,51 @@ def test_a_program_of_another_user_is_not_run(tmp_path: Path) -> None:
 
     assert (said.status, "others can change" in said.sentence) == (BAD_SETTINGS, True)
     assert not (tmp_path / "program.asked").exists()
+
+
+def test_an_opener_and_what_it_starts_make_no_core_files(tmp_path: Path) -> None:
+    """It would be the key of the file on a disk."""
+    asked = tmp_path / "asked"
+    ours = opener(tmp_path, f"#!/bin/sh\nulimit -c > {asked}; head -c 32 /dev/zero\n")
+    before = resource.getrlimit(resource.RLIMIT_CORE)
+    if not before[1]:
+        pytest.skip("this process may make no core files itself")
+    resource.setrlimit(resource.RLIMIT_CORE, (before[1], before[1]))
+    try:
+        plainly = subprocess.run([tmp_path / "program"], stdout=subprocess.DEVNULL, check=True)
+        assert (plainly.returncode, asked.read_text() != "0\n") == (0, True)
+        assert ours.open(HOLDER).status == 0
+    finally:
+        resource.setrlimit(resource.RLIMIT_CORE, before)
+    assert asked.read_text() == "0\n"
+
+
+DUMPABLE = """
+import ctypes, importlib, sys
+begin = importlib.import_module(sys.argv[1]).main
+before = ctypes.CDLL(None).prctl(3, 0, 0, 0, 0)
+try:
+    begin(*eval(sys.argv[2]))
+except SystemExit:
+    pass
+print(before, ctypes.CDLL(None).prctl(3, 0, 0, 0, 0))
+"""
+
+
+@each(
+    "program, words",
+    [
+        ("openers.__main__", "[[]]"),
+        ("openers.locking", "[['--file', '/none', 'check']]"),
+        ("openers.waiting", "[[], {}]"),
+    ],
+)
+def test_a_program_that_has_the_key_shows_its_memory_to_nobody(program: str, words: str) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-P", "-c", DUMPABLE, program, words],
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(PROJECT)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert ended.stdout == "1 0\n"
