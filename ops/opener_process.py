@@ -6,6 +6,7 @@ Of what it writes a key and a sentence are read, and it ends in its time, with w
 import contextlib
 import fcntl
 import os
+import select
 import selectors
 import signal
 import subprocess
@@ -55,18 +56,25 @@ def start(
 
 
 def listen(process: subprocess.Popen[bytes], seconds: float | None) -> Answer:
-    """Read what it gives, no more than a key and a sentence; `seconds` None waits without end."""
+    """Read what it gives, no more than a key and a sentence; `seconds` None waits without end.
+
+    It is over when this returns, and so is whatever it started.
+    """
     assert process.stdout is not None  # noqa: S101 - both are pipes of ours
     assert process.stderr is not None  # noqa: S101
     deadline = None if seconds is None else time.monotonic() + seconds
-    key, had, said = bytearray(KEY_BYTES + 1), 0, bytearray()
+    key, had, said, over = bytearray(KEY_BYTES + 1), 0, bytearray(), False
     with selectors.DefaultSelector() as pipes, process.stdout, process.stderr:
         pipes.register(process.stdout, selectors.EVENT_READ, "key")
         pipes.register(process.stderr, selectors.EVENT_READ, "said")
-        while pipes.get_map():
-            ready = pipes.select(_LOOK_SECONDS if process.poll() is None else 0)
+        while pipes.get_map() and had <= KEY_BYTES and (deadline is None or time.monotonic() < deadline):
+            # What it wrote before its end is there when its end is seen.
+            over = _is_over(process, 0)
+            ready = pipes.select(0 if over else _LOOK_SECONDS)
+            if over and not ready:
+                break
             for pipe, _ in ready:
-                if pipe.data == "key" and had <= KEY_BYTES:
+                if pipe.data == "key":
                     # Into this memory alone, which is emptied below.
                     count = os.readv(pipe.fd, [memoryview(key)[had:]])
                     had += count
@@ -76,38 +84,43 @@ def listen(process: subprocess.Popen[bytes], seconds: float | None) -> Answer:
                     said += piece[: MOST_SAID - len(said)]
                 if not count:
                     pipes.unregister(pipe.fileobj)
-            if had > KEY_BYTES or (not ready and process.poll() is not None):
-                break
-            if deadline is not None and time.monotonic() > deadline:
-                kill(process)
-                return Answer(None, f"it did not end in {seconds:.0f} s and was killed.")
-    if had > KEY_BYTES:
-        key[:] = bytes(len(key))
-        return Answer(os.EX_DATAERR, f"it gave more than {KEY_BYTES} bytes, and a key has {KEY_BYTES}.")
-    status = end(process, deadline)
-    answer = Answer(status, _one_line(said) or f"it ended with {children.ending(status)}.")
-    if status == os.EX_OK:
-        answer = _keep(memoryview(key)[:had])
+    if had <= KEY_BYTES:
+        over = _is_over(process, None if deadline is None else max(0.0, deadline - time.monotonic()))
+    kill(process)
+    answer = _answer(process.returncode if over else None, memoryview(key)[:had], said)
     key[:] = bytes(len(key))
     return answer
 
 
-def end(process: subprocess.Popen[bytes], deadline: float | None) -> int:
-    """The exit status of an opener that has said all; it is killed where it then goes on."""
-    try:
-        return process.wait(None if deadline is None else max(_LOOK_SECONDS, deadline - time.monotonic()))
-    except subprocess.TimeoutExpired:
-        kill(process)
-        return os.EX_DATAERR
-
-
 def kill(process: subprocess.Popen[bytes]) -> None:
-    """End an opener, and whatever it started."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-    with contextlib.suppress(ProcessLookupError):
-        process.kill()
-    process.wait()
+    """End an opener, and whatever it started: before its status is taken, for then its number may be another's."""
+    if process.returncode is None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+        process.wait()
+
+
+def _is_over(process: subprocess.Popen[bytes], seconds: float | None) -> bool:
+    """Wait for its end, at most so long, and leave its status where it is."""
+    if process.returncode is not None:
+        return True
+    handle = os.pidfd_open(process.pid)
+    try:
+        return bool(select.select([handle], [], [], seconds)[0])
+    finally:
+        os.close(handle)
+
+
+def _answer(status: int | None, key: memoryview, said: bytearray) -> Answer:
+    if len(key) > KEY_BYTES:
+        return Answer(os.EX_DATAERR, f"it gave more than {KEY_BYTES} bytes, and a key has {KEY_BYTES}.")
+    if status is None:
+        return Answer(None, "it did not end in its time and was killed.")
+    if status == os.EX_OK:
+        return _keep(key)
+    return Answer(status, _one_line(said) or f"it ended with {children.ending(status)}.")
 
 
 def _keep(key: memoryview) -> Answer:
