@@ -20,6 +20,7 @@ from api.routes import (
     me,
     policy_sets,
     policy_templates,
+    push_subscriptions,
     system,
     tenant_users,
     transactions,
@@ -132,6 +133,7 @@ ROUTES = (
     webhooks.routes,
     deliveries.routes,
     channels.routes,
+    push_subscriptions.routes,
     events.routes,
 )
 

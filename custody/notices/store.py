@@ -10,7 +10,8 @@ from custody.notices.rows import channel_of, notice_of
 from custody.notices.types import Notice, NoticeQuery, NotificationChannel
 from custody.protocol.identity.refusals import ChannelAbsent, NoticeAbsent
 
-_LIVING = "WHERE tenant_id = $1 AND user_id IS NULL AND deleted_at IS NULL"
+# A person's own ones are theirs alone; those of the tenant are nobody's.
+_LIVING = "WHERE tenant_id = $1 AND user_id IS NOT DISTINCT FROM $2::uuid AND deleted_at IS NULL"
 _FILTERED = "FROM notices WHERE tenant_id = $1 AND channel_id = $2 AND ($3::text IS NULL OR status = $3)"
 _SHOWN = (
     f"SELECT id, purpose, status, attempts, max_attempts, next_retry_at, error, created_at, delivered_at {_FILTERED}"
@@ -23,23 +24,24 @@ _CLAIM = "SELECT * FROM claim_notices($1, $2, $3, $4)"
 _ENDED = "SELECT notices_ended($1, $2, $3, $4, $5, $6, $7)"
 
 
-async def get(pool: Pool, tenant: str, channel: str) -> NotificationChannel:
-    """One channel of the tenant; ChannelAbsent if there is none, or none any more."""
+async def get(pool: Pool, tenant: str, channel: str, user: str | None = None) -> NotificationChannel:
+    """One channel of the tenant, or of this person; ChannelAbsent if there is none, or none any more."""
     async with tenant_scope(pool, tenant) as connection:
-        row = await connection.fetchrow(f"SELECT * FROM notification_channels {_LIVING} AND id = $2", tenant, channel)
+        found = f"SELECT * FROM notification_channels {_LIVING} AND id = $3"
+        row = await connection.fetchrow(found, tenant, user, channel)
     if row is None:
         raise ChannelAbsent
     return channel_of(row)
 
 
-async def all_of(pool: Pool, tenant: str, page: Page) -> Listed[NotificationChannel]:
-    """The tenant's channels, newest first."""
+async def all_of(pool: Pool, tenant: str, page: Page, user: str | None = None) -> Listed[NotificationChannel]:
+    """The channels of the tenant, or of this person there, newest first."""
     async with tenant_scope(pool, tenant) as connection:
-        found = f"SELECT * FROM notification_channels {_LIVING} ORDER BY created_at DESC, id LIMIT $2 OFFSET $3"
-        rows = await connection.fetch(fitting(found, "created_at DESC, id"), tenant, page.limit, page.offset)
+        found = f"SELECT * FROM notification_channels {_LIVING} ORDER BY created_at DESC, id LIMIT $3 OFFSET $4"
+        rows = await connection.fetch(fitting(found, "created_at DESC, id"), tenant, user, page.limit, page.offset)
         to_count = reach(page.offset, page.limit)
         counted = to_count.query(f"FROM notification_channels {_LIVING}")
-        total = to_count.total(await connection.fetchval(counted, tenant))
+        total = to_count.total(await connection.fetchval(counted, tenant, user))
     return page_of([channel_of(row) for row in rows], total)
 
 
@@ -58,8 +60,8 @@ async def notices_of(pool: Pool, tenant: str, channel: str, query: NoticeQuery) 
     walk = cursors.walk(tenant, ("notices", channel), query)
     place = cursors.begin(walk, query)
     async with tenant_scope(pool, tenant) as connection:
-        living = f"SELECT FROM notification_channels {_LIVING} AND id = $2"
-        if await connection.fetchrow(living, tenant, channel) is None:
+        living = f"SELECT FROM notification_channels {_LIVING} AND id = $3"
+        if await connection.fetchrow(living, tenant, None, channel) is None:
             raise ChannelAbsent
         page = (*which, query.limit + 1, query.offset)
         if place is not None:

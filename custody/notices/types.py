@@ -14,6 +14,12 @@ from custody.protocol.identity.webhooks import Description
 
 NoticeName = Literal["waiting", "expiring", "frozen", "budget", "rules"]
 NoticeNames = Annotated[list[NoticeName], Meta(min_length=1, max_length=16)]
+# What a tenant may have; a browser is its person's own.
+RoomKind = Literal["email", "slack", "discord", "teams", "telegram", "ntfy", "pagerduty", "apprise"]
+# Base64url without padding: a point of P-256, 16 and 32 bytes.
+PushPoint = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{87}\Z")]
+PushAuth = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{22}\Z")]
+PushSender = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{43}\Z")]
 Detail = Literal["words", "count"]
 AfterMinutes = Annotated[int, Meta(ge=0, le=1440)]
 ClockTime = Annotated[str, Meta(pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]\Z")]
@@ -72,7 +78,7 @@ class Notice(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
 class NewChannelBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel", kw_only=True):
     """A channel to make."""
 
-    kind: Annotated[ChannelKind, described("Kind of channel.")]
+    kind: Annotated[RoomKind, described("Kind of channel.")]
     target: Annotated[Target, described("The address of an incoming webhook, topic or server, or a mail address.")]
     token: Annotated[
         Token | None, described("Kinds ntfy and apprise: for `Authorization: Bearer`. Kind pagerduty: the routing key.")
@@ -87,6 +93,28 @@ class NewChannelBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, re
 
     def __repr__(self) -> str:
         return "NewChannelBody()"
+
+
+class NewPushBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel", kw_only=True):
+    """A browser of yours to tell, as it subscribed to its push service."""
+
+    endpoint: Annotated[Target, described("The address that the browser's push service gave it.")]
+    p256dh: Annotated[PushPoint, described("The browser's public key, as it gave it.")]
+    auth: Annotated[PushAuth, described("The browser's secret for this subscription, as it gave it.")]
+    sender_key: Annotated[
+        PushSender,
+        described("The private half, in base64url, of the P-256 key that it subscribed with: used for this one alone."),
+    ]
+    events: Annotated[NoticeNames | None, described("The notices to send; null or absent: the defaults.")] = None
+    detail: Annotated[Detail, described("`words` says what waits; `count` only how much.")] = "words"
+    after_minutes: Annotated[
+        AfterMinutes, described("Tell of what waits only if it still waits after so many minutes.")
+    ] = 0
+    quiet_hours: Annotated[QuietHours | None, described("The hours in which nothing is sent.")] = None
+    description: Annotated[Description | None, described("Your own note.")] = None
+
+    def __repr__(self) -> str:
+        return "NewPushBody()"
 
 
 class ChannelChangeBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel", kw_only=True):

@@ -31,9 +31,10 @@ from identity.context import Identity
 from identity.people.persons import IDENTITY_MAC, of_row
 
 MAX_CHANNELS: Final = 20
+MAX_BROWSERS: Final = 5
 MAX_TRIES: Final = 20
-_PUT = "SELECT * FROM put_channel($1, $2, $3, $4, $5, $6, $7)"
-_DELETE = "SELECT * FROM delete_channel($1, $2)"
+_PUT = "SELECT * FROM put_channel($1, $2, $3, $4, $5, $6, $7, $8)"
+_DELETE = "SELECT * FROM delete_channel($1, $2, $3)"
 _TEST = "SELECT test_channel($1, $2, $3)"
 _RETRY = "SELECT retry_notice($1, $2, $3)"
 _DUE = "SELECT * FROM channel_due($1, $2)"
@@ -70,7 +71,7 @@ async def delete(identity: Identity, message: DeleteChannel, call: Call[ProvenSe
     """Delete a channel. Its target stays for one message more, which says so, and an hour at most."""
     outcome = DeletedChannel(message.channel)
     async with acting(identity, call) as connection:
-        row = await connection.fetchrow(_DELETE, call.caller.tenant, message.channel)
+        row = await connection.fetchrow(_DELETE, call.caller.tenant, message.channel, call.caller.user)
         if row is None:
             raise refusals.ChannelAbsent
         await _say(connection, call, row, "deleted", farewell=True)
@@ -130,13 +131,14 @@ async def _put(
 ) -> SavedChannel:
     tenant, led, outcome = call.caller.tenant, message.led, SavedChannel(channel)
     shown = (led.host, led.last_four) if led is not None else (None, None)
+    most = MAX_BROWSERS if kind == "webpush" else MAX_CHANNELS
     async with acting(identity, call) as connection:
-        row = await connection.fetchrow(_PUT, tenant, channel, kind, *shown, message.fields, MAX_CHANNELS)
+        row = await connection.fetchrow(_PUT, tenant, channel, kind, *shown, message.fields, most, call.caller.user)
         if row is None:
             raise refusals.ChannelAbsent
         if row["word"] == "full":
-            told = f"There are {MAX_CHANNELS} notification channels; delete one first."
-            raise QuotaExceeded(told, quota="notificationChannels", used=MAX_CHANNELS, limit=MAX_CHANNELS)
+            told = f"There are {most} such notification channels; delete one first."
+            raise QuotaExceeded(told, quota="notificationChannels", used=most, limit=most)
         if led is not None:
             await _seal(connection, identity, row, led)
         await _say(connection, call, row, "changed" if kind is None else "added")

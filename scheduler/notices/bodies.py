@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
+from urllib.parse import unquote
 
 import msgspec
 
@@ -202,6 +203,13 @@ def mail_text(message: Message) -> str:
 
 def _mail(message: Message) -> Sent:
     return Sent({}, mail_text(message).encode())
+
+
+def push_payload(message: Message) -> bytes:
+    """The content of a push: text, and at most the one item that the page opens; the address is the page's own."""
+    tenant, _, approval = message.link.partition("#")[2].partition("/")
+    named = {"approval": unquote(approval)} if approval else {}
+    return _encode({"title": message.title, "text": message.text, "tenant": unquote(tenant), **named})
 
 
 _FORMS: Final[dict[ChannelKind, Callable[[Message], Sent]]] = {

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from prometheus_client import Counter, Gauge, Histogram
 
+from custody.kit import clock
 from custody.kit.callers import Origin
 from custody.kit.ids import new_uuid
 from custody.kit.outside import Outside
@@ -17,7 +18,7 @@ from custody.notifications.mail import Letter, Mail
 from custody.ports import Ports
 from custody.protocol.identity.channels import OpenChannel, OpenedChannel
 from custody.version import VERSION
-from scheduler.notices import bodies
+from scheduler.notices import bodies, web_push
 from scheduler.webhooks.deliver import CLAIM_SECONDS, Deliveries, Figures, Lane, Outcome, wait_for
 from scheduler.webhooks.receiver import Answer
 
@@ -28,6 +29,7 @@ SHOWN: Final = 20
 # The first pause; each further one is twice as long.
 _FIRST_PAUSE_SECONDS: Final = 60.0
 _MAIL: Final = "email"
+_PUSH: Final = "webpush"
 
 _ATTEMPTS = Counter("custody_notice_attempts_total", "Attempts to send a message by how they ended", ["outcome"])
 _SECONDS = Histogram("custody_notice_attempt_seconds", "Time from a claim to the receiver's answer")
@@ -63,6 +65,8 @@ class Notices(Deliveries):
             OpenChannel(row["tenant_id"], str(row["id"])), Origin(new_uuid())
         )
         message = bodies.compose(row, self._public_url, ports.chains.units)
+        if row["kind"] == _PUSH:
+            return _seal_push(message, opened, self._public_url, str(row["id"]))
         headers, body = bodies.send_form(row["kind"], message, opened.token, str(row["id"]))
         if row["kind"] == _MAIL:
             return {"Subject": message.title}, opened.target, body
@@ -70,7 +74,9 @@ class Notices(Deliveries):
 
     async def _send(self, lane: Lane, row: Any, url: str, headers: dict[str, str], body: bytes) -> Answer:
         if row["kind"] != _MAIL:
-            return await super()._send(lane, row, url, headers, body)
+            answer = await super()._send(lane, row, url, headers, body)
+            # A push service forgets a browser by either word, and neither comes back.
+            return Answer(status=410) if row["kind"] == _PUSH and answer.status == 404 else answer
         if self._mail is None:
             return Answer(problem="connect")
         problem = await self._mail.deliver(url, Letter(headers["Subject"], body.decode()), tag=str(row["id"]))
@@ -78,3 +84,13 @@ class Notices(Deliveries):
 
     def _wait(self, row: Any, retry_after: float | None) -> float:
         return wait_for(_FIRST_PAUSE_SECONDS * 2 ** (row["attempt"] - 1), retry_after)
+
+
+def _seal_push(
+    message: bodies.Message, opened: OpenedChannel, public_url: str, tag: str
+) -> tuple[dict[str, str], str, bytes]:
+    keys = web_push.read_keys(opened.token or "")
+    now = int(clock.now().timestamp())
+    headers = web_push.headers_for(opened.target, keys, public_url, now, is_grave=message.is_grave)
+    body = web_push.seal(bodies.push_payload(message), keys)
+    return {"User-Agent": f"Custody-Notices/{VERSION}", **headers, "X-Notice-Id": tag}, opened.target, body

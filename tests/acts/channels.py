@@ -6,11 +6,12 @@ import msgspec
 
 from tests.acts.act import ABSENT, ADMINS, PUBLIC, SESSION, Act, Journey
 from tests.fixtures.eventually import eventually
+from tests.outside.push_browser import PushBrowser
 
 if TYPE_CHECKING:
     from tests.table.world import World
 
-PATH = "/notification-channels"
+PATH, BROWSERS = "/notification-channels", "/user/me/push-subscriptions"
 _NOWHERE = {"target": "nobody@example.com", "token": None, "host": "example.com", "last_four": ""}
 NOBODY_LISTENS = "http://127.0.0.1:9/a-topic-of-nobody"
 
@@ -49,6 +50,18 @@ def _failed_notice(world: "World") -> Journey:
     return Journey(world.owner, {"notice_id": failed["id"]})
 
 
+def _new_browser(world: "World") -> Journey:
+    # A person has few.
+    for browser in world.owner.ok("GET", BROWSERS):
+        world.owner.ok("DELETE", f"{BROWSERS}/{browser['id']}")
+    return Journey(world.owner, body={"endpoint": NOBODY_LISTENS, **PushBrowser().keys})
+
+
+def _browser(world: "World") -> Journey:
+    made = world.owner.ok("POST", BROWSERS, _new_browser(world).body)
+    return Journey(world.owner, {"channel_id": made["id"]})
+
+
 def _act(path: str, command: str | None = None, **fields: object) -> Act:
     return Act(path, SESSION, ADMINS, "webhooks", command=command, **fields)  # type: ignore[arg-type]
 
@@ -77,5 +90,8 @@ ACTS = (
         nothing={"notice": ABSENT},
         journey=_failed_notice,
     ),
+    _act("POST /user/me/push-subscriptions", journey=_new_browser),
+    _act("GET /user/me/push-subscriptions"),
+    _act("DELETE /user/me/push-subscriptions/{id}", journey=_browser),
     Act((), PUBLIC, command="OpenChannel", nothing={"tenant": "t", "notice": ABSENT}, senders="scheduler"),
 )

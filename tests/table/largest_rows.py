@@ -366,6 +366,16 @@ LONGEST: dict[str, Longest] = {
         ),
         undone=("DELETE FROM notification_channels WHERE tenant_id = $1",),
     ),
+    "/user/me/push-subscriptions": Longest(
+        _of("notification_channels", "tenant_id = $1 AND user_id = $3::uuid AND deleted_at IS NULL"),
+        (
+            "INSERT INTO notification_channels (tenant_id, id, user_id, kind, host, last_four, events, detail, "
+            "after_minutes, quiet_start, quiet_end, quiet_zone, description) SELECT $1, md5('p' || n || $1)::uuid, "
+            "$3::uuid, 'webpush', repeat('h', 253), 'four', ARRAY['waiting', 'expiring', 'frozen', 'budget', 'rules'], "
+            f"'words', 1440, '22:00', '07:00', repeat('z', 64), {_ODD.format(1000)} FROM generate_series(1, 4) n",
+        ),
+        undone=("DELETE FROM notification_channels WHERE tenant_id = $1 AND user_id IS NOT NULL",),
+    ),
     "/notification-channels/{id}/deliveries": Longest(
         _of("notices", "tenant_id = $1 AND channel_id = ($2)[2]::uuid"),
         (

@@ -187,6 +187,7 @@ def test_every_legal_body_fits(endpoint: Endpoint) -> None:
 BY_HAND = {
     "POST /notification-channels",
     "PATCH /notification-channels/{id}",
+    "POST /user/me/push-subscriptions",
     "POST /auth/verify",
     "POST /auth/identities",
     "POST /auth/mfa/passkey/step-up",

@@ -79,6 +79,7 @@ MEANT: dict[str, str] = {
         ("exchangeOauthCode", "exchangeCode", "decideDevice", "findUserByExternalId", "assignExternalId"),
         "one of the names of a field is sent (`x-service-needs`)",
     ),
+    **dict.fromkeys(("createPushSubscription",), "the endpoint is one of https, the keys are of P-256"),
     **dict.fromkeys(
         ("createNotificationChannel", "changeNotificationChannel"),
         "a target is one of its kind, with a token alone where it takes one, and hours have a zone and an end",

@@ -1,7 +1,10 @@
 """The permitted targets of each kind of channel, as far as the text alone tells, and what of them is shown."""
 
+import base64
 import re
 from typing import Final, NamedTuple
+
+from cryptography.hazmat.primitives.asymmetric import ec
 
 from custody.identity.addresses import normalised_email
 from custody.kit import outside_urls
@@ -50,6 +53,8 @@ WITH_TOKEN: Final = frozenset({"ntfy", "apprise", "pagerduty"})
 # Of less than this four characters would be too much.
 _LONG: Final = 16
 _SHOWN: Final = 4
+# Of P-256: a private key is below it.
+_ORDER: Final = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
 
 
 def check(kind: ChannelKind, target: str, token: str | None, *, public_url: str) -> Led:
@@ -81,6 +86,26 @@ def _check_url(kind: ChannelKind, target: str, token: str | None, public_url: st
     if kind in PLACES and not is_local and not _is_at(PLACES[kind], read, rest):
         raise _bad(f"target: it must {PLACES[kind].told}")
     return Led(target, token, outside_urls.place(target), _end(token or "" if kind == "pagerduty" else rest))
+
+
+def check_push(endpoint: str, p256dh: str, auth: str, sender_key: str, *, public_url: str) -> Led:
+    """A browser's subscription as it is kept, or BadChannelTarget: keys that nobody could seal to are refused here."""
+    try:
+        read = outside_urls.check(endpoint, public_url=public_url)
+    except outside_urls.NotOutside as problem:
+        raise _bad(f"endpoint: {problem.sentence}", "endpoint") from None
+    try:
+        ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), _bytes(p256dh))
+    except ValueError:
+        raise _bad("p256dh: this is no point of P-256.", "p256dh") from None
+    if not 0 < int.from_bytes(_bytes(sender_key)) < _ORDER:
+        raise _bad("senderKey: this is no private key of P-256.", "senderKey")
+    rest = read.path if read.query is None else f"{read.path}?{read.query}"
+    return Led(endpoint, f"{p256dh}.{auth}.{sender_key}", outside_urls.place(endpoint), _end(rest))
+
+
+def _bytes(text: str) -> bytes:
+    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
 
 
 def _is_at(place: Place, read: WebUrl, rest: str) -> bool:

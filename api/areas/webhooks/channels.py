@@ -11,7 +11,14 @@ from custody.kit.answers import Answered
 from custody.kit.callers import SessionCaller
 from custody.notices import store
 from custody.notices.names import in_order
-from custody.notices.types import BadChannelTime, ChannelChangeBody, NewChannelBody, Notice, NotificationChannel
+from custody.notices.types import (
+    BadChannelTime,
+    ChannelChangeBody,
+    NewChannelBody,
+    NewPushBody,
+    Notice,
+    NotificationChannel,
+)
 from custody.ports import Ports
 from custody.protocol.identity.channels import ChangeChannel, CreateChannel, RetryNotice, TestChannel
 from custody.protocol.identity.refusals import BadChannelTarget
@@ -22,6 +29,14 @@ async def create(ports: Ports, caller: SessionCaller, body: NewChannelBody) -> A
     led = channel_targets.check(body.kind, body.target, body.token, public_url=ports.deployment.public_url)
     saved = await ports.workers.ask(CreateChannel(body.kind, led, _fields(body)), caller)
     return Answered(await store.get(ports.pool, caller.tenant, saved.answer.id), saved.replayed)
+
+
+async def subscribe(ports: Ports, caller: SessionCaller, body: NewPushBody) -> Answered[NotificationChannel]:
+    """Tell a browser of the caller's, which subscribed with a key of its own."""
+    keys = (body.p256dh, body.auth, body.sender_key)
+    led = channel_targets.check_push(body.endpoint, *keys, public_url=ports.deployment.public_url)
+    saved = await ports.workers.ask(CreateChannel("webpush", led, _fields(body)), caller)
+    return Answered(await store.get(ports.pool, caller.tenant, saved.answer.id, caller.user), saved.replayed)
 
 
 async def change(
@@ -51,7 +66,7 @@ async def retry(ports: Ports, caller: SessionCaller, notice: str) -> Answered[No
     return Answered(await store.notice(ports.pool, caller.tenant, due.answer.id), due.replayed)
 
 
-def _fields(body: NewChannelBody | ChannelChangeBody) -> str:
+def _fields(body: NewChannelBody | NewPushBody | ChannelChangeBody) -> str:
     names = ("detail", "after_minutes", "description", "enabled")
     given: dict[str, Any] = {name: value for name in names if (value := getattr(body, name, UNSET)) is not UNSET}
     if body.events is not UNSET:

@@ -12,7 +12,7 @@ from custody.protocol.command import SESSION, Command, command, refuses
 from custody.protocol.identity import refusals
 from custody.protocol.refusals import AdministrationMoving
 
-ChannelKind = Literal["email", "slack", "discord", "teams", "telegram", "ntfy", "pagerduty", "apprise"]
+ChannelKind = Literal["email", "slack", "discord", "teams", "telegram", "ntfy", "pagerduty", "apprise", "webpush"]
 Target = Annotated[str, Meta(min_length=1, max_length=2048)]
 Token = Annotated[str, Meta(min_length=1, max_length=512, pattern=r"^[\x21-\x7e]+\Z")]
 # What is told, when and how, as JSON: columns by name. The api and the table say what may be there: it decides nothing.
@@ -63,7 +63,7 @@ class OpenedChannel(msgspec.Struct, frozen=True):
 @command("identity", proofs=SESSION, mfa="webhooks", audit=("channel.created",))
 @refuses(AdministrationMoving, QuotaExceeded, refusals.BadChannelTarget)
 class CreateChannel(Command[SavedChannel], frozen=True):
-    """Make a channel of the tenant; its target is sealed, and every other channel is told."""
+    """Make a channel of the tenant, or a browser of the caller's; its target is sealed, every other channel is told."""
 
     kind: ChannelKind
     led: Led

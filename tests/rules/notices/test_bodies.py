@@ -16,7 +16,8 @@ from scheduler.notices.words import MAX_BYTES, item_line, name_of
 TOKEN, PAYEE = "0x" + "a1" * 20, "0x" + "00" * 17 + "b200c3"
 UNITS = Units({8453: Unit("ETH", 18, "wei")}, {f"evm:8453:{TOKEN}": Unit("USDC", 6)})
 URL = "https://custody.example.com"
-KINDS = get_args(ChannelKind)
+# A push is a form of its own: sealed.
+KINDS = tuple(kind for kind in get_args(ChannelKind) if kind != "webpush")
 HOSTILE = "x\u202ey<b>\x1b[1m<!channel> @everyone [x](http://evil.example)"
 
 

@@ -61,4 +61,10 @@ BEGIN
            taken_at = CASE s.outcome WHEN 'unsent' THEN NULL ELSE c.taken_at END
       FROM settled s WHERE c.tenant_id = s.tenant_id AND c.id = s.channel_id AND s.outcome IN ('delivered', 'unsent'))
   SELECT m.id FROM mine m;
+
+  -- A browser that is gone comes back under another address: nothing of this one is kept.
+  DELETE FROM notification_channels c
+   USING unnest(p_tenants, p_ids, p_outcomes) AS t (tenant_id, id, outcome), notices n
+   WHERE t.outcome = 'gone' AND n.tenant_id = t.tenant_id AND n.id = t.id AND n.error = 'gone'
+     AND c.tenant_id = n.tenant_id AND c.id = n.channel_id AND c.kind = 'webpush';
 END $$;

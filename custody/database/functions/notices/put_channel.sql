@@ -1,22 +1,23 @@
--- Promises: Makes a channel of the tenant (p_kind is given) or changes one: what p_fields names, and where it leads.
---   full: there are p_most; no row: no such channel.
+-- Promises: Makes a channel (p_kind is given), a browser's for p_user and any other for the tenant, or changes one of
+--   the tenant: what p_fields names, and where it leads. full: there are p_most; no row: no such channel.
 -- Runs as: caller
 -- Execute: identity
 
 CREATE FUNCTION put_channel(p_tenant text, p_id uuid, p_kind text, p_host text, p_last_four text, p_fields jsonb,
-                            p_most integer)
+                            p_most integer, p_user uuid)
 RETURNS TABLE (word text, kind text, id uuid, tenant_id text, user_id uuid)
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
+DECLARE v_user uuid := CASE p_kind WHEN 'webpush' THEN p_user END;
 BEGIN
   IF p_kind IS NOT NULL THEN
-    IF p_most <= (SELECT count(*) FROM notification_channels c WHERE c.tenant_id = p_tenant AND c.user_id IS NULL
-                     AND c.deleted_at IS NULL) THEN
-      RETURN QUERY SELECT 'full', p_kind, p_id, p_tenant, NULL::uuid;
+    IF p_most <= (SELECT count(*) FROM notification_channels c WHERE c.tenant_id = p_tenant
+                     AND c.user_id IS NOT DISTINCT FROM v_user AND c.deleted_at IS NULL) THEN
+      RETURN QUERY SELECT 'full', p_kind, p_id, p_tenant, v_user;
       RETURN;
     END IF;
-    INSERT INTO notification_channels (tenant_id, id, kind, host, last_four, detail, after_minutes)
-    VALUES (p_tenant, p_id, p_kind, p_host, p_last_four, 'words', 0);
+    INSERT INTO notification_channels (tenant_id, id, user_id, kind, host, last_four, detail, after_minutes)
+    VALUES (p_tenant, p_id, v_user, p_kind, p_host, p_last_four, 'words', 0);
   END IF;
   RETURN QUERY
   UPDATE notification_channels c
@@ -34,6 +35,6 @@ BEGIN
          -- Who sets it has seen the reason.
          disabled_reason = CASE WHEN p_fields ? 'enabled' THEN NULL ELSE c.disabled_reason END,
          enabled = COALESCE((p_fields->>'enabled')::boolean, c.enabled)
-   WHERE c.tenant_id = p_tenant AND c.id = p_id AND c.user_id IS NULL AND c.deleted_at IS NULL
+   WHERE c.tenant_id = p_tenant AND c.id = p_id AND c.user_id IS NOT DISTINCT FROM v_user AND c.deleted_at IS NULL
   RETURNING 'done', c.kind, c.id, c.tenant_id, c.user_id;
 END $$;
