@@ -22,10 +22,12 @@ from tests.fixtures.eventually import eventually
 from tests.fixtures.people import Person, member
 from tests.fixtures.server import EVM_CHAIN, Service
 from tests.outside.browser import Visit, browser_page
+from tests.outside.push_browser import PushBrowser
 from tests.routes.intents.makers import propose, transfer
 from tests.routes.orders import SPENDER, TOKEN_CONTRACT, UNLIMITED, permit
 
 long = pytest.mark.long
+BROWSERS = "/user/me/push-subscriptions"
 WAITS = rule("auto-approve-threshold", threshold="0")
 HOSTILE = "\u202egnp.exe <b id=evil>bold</b> <!channel> @everyone [x](https://evil.example)"
 # A folder for pictures, for people who look at the page; none are taken without one.
@@ -643,6 +645,97 @@ def fits(page: Page, width: int) -> None:
         "(all) => all.map((one) => one.offsetHeight)"
     )
     assert min(heights) >= 44
+
+
+# Chromium subscribes at its maker's servers alone, and without a window it asks nobody for permission: what would be
+# answered is put in their place.
+SUBSCRIBES = """
+let made = null;
+const plain = (text) => atob(text.replace(/-/g, "+").replace(/_/g, "/"));
+const bytes = (text) => Uint8Array.from(plain(text), (one) => one.charCodeAt(0)).buffer;
+const unsubscribe = async () => { made = null; return true; };
+Notification.requestPermission = async () => "granted";
+PushManager.prototype.getSubscription = async () => made;
+PushManager.prototype.subscribe = async ({userVisibleOnly, applicationServerKey}) => {
+  window.subscribedBy = [userVisibleOnly, applicationServerKey.length, applicationServerKey[0]];
+  made = {endpoint: "ENDPOINT", getKey: (name) => bytes(KEYS[name]), unsubscribe};
+  return made;
+};
+"""
+
+
+def press_tell(page: Page) -> None:
+    """Press once the page is at rest: it does one thing at a time, and leaves out what is pressed meanwhile."""
+    expect(page.locator("main[aria-busy]")).to_have_count(0)
+    button(page, "Tell me on this device").click()
+
+
+@contextmanager
+def visiting_with_pushes(service: Service) -> Iterator[Visit]:
+    """The page in a browser whose push service gives it an address where nobody listens."""
+    keys = PushBrowser().keys
+    script = SUBSCRIBES.replace("ENDPOINT", "http://127.0.0.1:9/a-secret-of-push?x=wxyz")
+    with visiting(service) as visit:
+        visit.page.add_init_script(script.replace("KEYS", json.dumps(keys)))
+        visit.page.reload()
+        yield visit
+
+
+@long
+def test_a_device_is_told_after_a_press_and_no_more_after_another(
+    service: Service, tenant: Tenant, owner: Person
+) -> None:
+    with visiting_with_pushes(service) as visit:
+        page = visit.page
+        enter_by_passkey(visit, owner, tenant)
+        # Nothing is asked or subscribed by itself.
+        expect(button(page, "Tell me on this device")).to_be_visible()
+        owner.step_up()
+        assert owner.ok("GET", BROWSERS) == []
+
+        press_tell(page)
+        expect(page.get_by_role("status")).to_have_text("This device is told of what waits.")
+        [made] = owner.ok("GET", BROWSERS)
+        by = page.evaluate("window.subscribedBy")
+        expect(page.locator("main[aria-busy]")).to_have_count(0)
+        button(page, "Tell this device no more").click()
+        expect(page.get_by_role("status")).to_have_text("This device is told nothing more.")
+        expect(button(page, "Tell me on this device")).to_be_visible()
+
+    assert (made["kind"], made["host"], made["lastFour"]) == ("webpush", "127.0.0.1:9", "wxyz")
+    assert by == [True, 65, 4]
+    assert owner.ok("GET", BROWSERS) == []
+
+
+@long
+def test_a_device_is_told_once_its_person_shows_a_second_factor(
+    service: Service, tenant: Tenant, owner: Person
+) -> None:
+    with visiting_with_pushes(service) as visit:
+        page = visit.page
+        enter_by_wallet(visit, owner, tenant)
+        press_tell(page)
+        heading(page, "Show that it is you")
+        button(page, "Back, and decide nothing").click()
+        # What was begun is undone, for nobody would be told by it.
+        expect(button(page, "Tell me on this device")).to_be_visible()
+        owner.step_up()
+        assert owner.ok("GET", BROWSERS) == []
+        press_tell(page)
+        heading(page, "Show that it is you")
+        page.get_by_label("Code", exact=True).fill(next_code(owner))
+        button(page, "Go on with the code").click()
+        expect(page.get_by_role("status")).to_have_text("This device is told of what waits.")
+
+    assert len(owner.ok("GET", BROWSERS)) == 1
+
+
+@long
+def test_a_device_of_somebody_who_decides_nothing_is_offered_nothing(service: Service, tenant: Tenant) -> None:
+    with closing(member(service, tenant, "viewer")) as viewer, visiting_with_pushes(service) as visit:
+        enter_by_passkey(visit, viewer, tenant)
+        expect(visit.page.locator("#role-hint")).to_be_visible()
+        expect(button(visit.page, "Tell me on this device")).to_be_hidden()
 
 
 class Pushes:

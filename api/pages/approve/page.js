@@ -22,6 +22,7 @@ import {
 } from "../sign-in/sign-in.js";
 import { address, element, fill, line, plain, row, section, until } from "./drawing.js";
 import { Differs, checkDigest, compare, readOrder } from "./own-reading.js";
+import { drawTelling, offerTelling } from "./telling.js";
 
 const PAGE = 50;
 const LOOK_AGAIN = 10_000;
@@ -104,6 +105,7 @@ async function fetchList() {
 async function list() {
   forget();
   drawList(await whileSignedIn(fetchList));
+  await drawTelling(DECIDERS.includes(here.tenant.role));
   show("list-step");
 }
 
@@ -322,23 +324,35 @@ async function decide(way, body) {
   await send();
 }
 
+// What is no decision is sent the same way: a second factor may be asked for in between.
+async function order(method, path, body, settle, undo) {
+  asked = { method, path, body, key: random(), way: "tell", settle, undo };
+  await send();
+}
+
 // With a token of a touch for this item, or else with that of the sign-in.
 async function send(token) {
   const mine = asked;
-  const headers = { "Idempotency-Key": mine.key, ...(token ? { Authorization: `Bearer ${token}` } : {}) };
+  const method = mine.method ?? "POST";
+  const headers = { ...(method === "GET" ? {} : { "Idempotency-Key": mine.key }), ...(token ? { Authorization: `Bearer ${token}` } : {}) };
   let answer;
   try {
-    answer = await whileSignedIn(() => call("POST", mine.path, mine.body, { headers }));
+    answer = await whileSignedIn(() => call(method, mine.path, mine.body, { headers }));
   } catch (problem) {
     if (problem.code === "mfa_required") return askFactor(problem.data);
+    if (mine.undo) await mine.undo();
     if (!here.token) {
-      link = mine.item.startsWith("approvals/") ? LINK.exec(`${here.tenant.id}/${mine.item.slice(10)}`) : null;
+      link = mine.item?.startsWith("approvals/") ? LINK.exec(`${here.tenant.id}/${mine.item.slice(10)}`) : null;
       clear();
       throw problem;
     }
     if (MOVED.includes(problem.code)) {
       keys.delete(mine.name);
       await open(mine.item);
+    }
+    if (mine.settle) {
+      await list();
+      throw problem;
     }
     if (problem.status === 0 || problem.status >= 500) {
       throw new Problem(`${problem.message} It is not known whether your decision arrived. Press again: it is sent as the same decision and carried out once.`);
@@ -347,6 +361,10 @@ async function send(token) {
   }
   keys.delete(mine.name);
   asked = null;
+  if (mine.settle) {
+    await list();
+    return mine.settle(answer);
+  }
   await open(mine.item);
   say({ approve: answer.txHash ? "Approved and signed." : "Approved.", deny: "Denied.", reject: "Rejected." }[mine.way]);
 }
@@ -413,10 +431,11 @@ on("step-up-form", "submit", () => {
   return steppedUp(`auth/mfa/${kind}/step-up`, { code: kind === "totp" ? digits : code });
 });
 
-on("step-up-back", "click", () => {
-  const path = asked.item;
+on("step-up-back", "click", async () => {
+  const { item: path, undo } = asked;
   asked = null;
-  return open(path);
+  if (undo) await undo();
+  return path ? open(path) : list();
 });
 
 // ---- what others do meanwhile
@@ -491,9 +510,9 @@ async function register() {
       throw new TypeError("another worker");
     },
   });
-  await navigator.serviceWorker.register(policy ? policy.createScriptURL(WORKER) : WORKER).catch(() => undefined);
+  return navigator.serviceWorker.register(policy ? policy.createScriptURL(WORKER) : WORKER).catch(() => undefined);
 }
 
-register();
+register().then((made) => offerTelling(made, order));
 if (back) back.finish();
 else attempt(offer);
