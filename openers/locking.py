@@ -15,7 +15,7 @@ import msgspec
 from custody.kit import key_head
 from custody.kit.errors import Conflict
 from custody.kit.key_head import KEY_BYTES, MAX_FILE, Head, MalformedHead
-from custody.worker import key_file
+from custody.worker import key_file, key_folder
 from custody.worker.key_file import KeyFileProblem
 from custody.worker.sealed_keys import CannotBeOpened, FileKey
 from openers import holding, no_dumps
@@ -205,7 +205,7 @@ def replace(file: File, content: bytes, lines: str, key: bytes | None) -> None:
     path = file.path.resolve()
     draft = path.with_name(f".{path.name}.locking")
     # The draft too: it has the same name for everybody, and who is late would put that of another, half written, there.
-    with key_file.alone(path.parent):
+    with key_folder.alone(path.parent):
         draft.unlink(missing_ok=True)
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:

@@ -13,7 +13,7 @@ from pathlib import Path
 from custody.kit import key_head
 from custody.kit.errors import Conflict
 from custody.kit.key_head import Head, MalformedHead
-from custody.worker import key_file
+from custody.worker import key_file, key_folder
 from custody.worker.key_file import KeyFile, KeyFileProblem, WrongKeyFile
 from custody.worker.keyring import Keyring
 from custody.worker.sealed_keys import CannotBeOpened
@@ -47,7 +47,7 @@ class MasterKeyFile:
             if anything_sealed or not self._is_prepared():
                 return self.file.read(), False
             # Holders may be changed at any time: who read the file before must not put it back without its version.
-            with key_file.alone(self.path.resolve().parent):
+            with key_folder.alone(self.path.resolve().parent):
                 if not self._is_prepared():
                     return self.file.read(), False
                 made = _make()
@@ -74,14 +74,14 @@ class MasterKeyFile:
 
     def add(self, version: int) -> None:
         """Put a fresh version beside the others, on disk when this returns; MasterKeyFixed where that may not be."""
-        with key_file.alone(self.path.resolve().parent):
+        with key_folder.alone(self.path.resolve().parent):
             text = self._read_lines(self.path.read_bytes())
             self._replace(f"{text}{'' if text.endswith('\n') else '\n'}{key_file.lines(_make(version).versions)}")
 
     def remove(self, versions: Iterable[int]) -> None:
         """Take versions out of the file; the others, and every comment, stay as they are."""
         gone = {str(version) for version in versions}
-        with key_file.alone(self.path.resolve().parent):
+        with key_folder.alone(self.path.resolve().parent):
             lines = self._read_lines(self.path.read_bytes()).splitlines(keepends=True)
             kept = [line for line in lines if line.startswith("#") or line.strip().split(" ", 1)[0] not in gone]
             self._replace("".join(kept))

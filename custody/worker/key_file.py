@@ -1,11 +1,9 @@
 """Key files of workers: each line is a version and 64 hex digits, read strictly. Normative: docs/sealed-blob.md 2."""
 
-import fcntl
 import os
 import re
 import stat
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import msgspec
@@ -96,19 +94,6 @@ def write(descriptor: int, content: str) -> None:
         file.write(bytes_of(content))
         file.flush()
         os.fsync(file.fileno())
-
-
-@contextmanager
-def alone(folder: Path) -> Iterator[None]:
-    """Be the only one who replaces key files of a folder; KeyFileProblem where another program is at it."""
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
-    except BlockingIOError:
-        raise KeyFileProblem(f"Another program changes a key file in {folder} just now; repeat the command.") from None
-    finally:
-        os.close(handle)
 
 
 def sync_folder(folder: Path) -> None:

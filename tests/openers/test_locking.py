@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from custody.kit.key_head import Head, is_sealed, split
-from custody.worker import key_file
+from custody.worker import key_folder
 from openers.kinds import recovery
 from tests.fixtures.each import each
 from tests.fixtures.terminal import Terminal
@@ -254,7 +254,7 @@ def test_a_file_that_the_signer_changes_meanwhile_is_not_replaced(desk: Desk) ->
     assert desk.file.read_text() == added
 
     holder, _ = desk.recovery_key()
-    with key_file.alone(desk.folder):
+    with key_folder.alone(desk.folder):
         assert "Another program changes a key file" in desk.run("lock", "--to", holder).stderr
     assert desk.file.read_text() == added
 
@@ -265,7 +265,7 @@ def test_the_draft_of_another_command_stays_its_own(desk: Desk) -> None:
     draft = desk.folder / ".master.key.locking"
     draft.write_text("half of another's")
 
-    with key_file.alone(desk.folder):
+    with key_folder.alone(desk.folder):
         assert "Another program changes a key file" in desk.run("lock", "--to", holder).stderr
         assert draft.read_text() == "half of another's"
 

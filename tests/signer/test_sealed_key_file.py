@@ -17,7 +17,7 @@ from Crypto.Cipher import AES
 
 from custody.kit.errors import Conflict
 from custody.kit.key_head import FIRST_LINE, MAX_FILE, Head, Holder, MalformedHead, is_sealed, read_head, write_head
-from custody.worker import key_file
+from custody.worker import key_folder
 from custody.worker.key_file import KeyFileProblem
 from custody.worker.sealed_keys import CannotBeOpened, FileKey
 from ops import places
@@ -387,7 +387,7 @@ def test_a_first_version_is_not_made_while_somebody_changes_the_holders(memory: 
     prepared = lock.file.read_bytes()
     master = MasterKeyFile(lock.file, str(memory / ID))
 
-    with key_file.alone(tmp_path), pytest.raises(KeyFileProblem, match="Another program changes a key file"):
+    with key_folder.alone(tmp_path), pytest.raises(KeyFileProblem, match="Another program changes a key file"):
         master.load(anything_sealed=False)
     assert lock.file.read_bytes() == prepared
 
