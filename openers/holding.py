@@ -14,6 +14,7 @@ from custody.kit import key_head
 from custody.kit.key_head import KEY_BYTES, MAX_HOLDER_BLOB, MAX_HOLDER_NAME, Head, Holder
 from custody.kit.opener_settings import SETTINGS, settings_of
 from openers import at_terminal, bounded, outcomes
+from openers.hosts import is_of_another_host
 from openers.kinds import recovery
 from openers.outcomes import BadSettings, NotOpened, NotOurs
 from openers.wrapped import Wrapped
@@ -23,6 +24,7 @@ _COMMON = (
     *("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR", "LD_LIBRARY_PATH"),
     *("PYTHONPATH", "PYTHONSAFEPATH"),
 )
+_OF_A_HOST = ("systemd", "tpm2")
 _BY_STATUS = {kind.status: kind for kind in (outcomes.Away, outcomes.Refused, NotOurs, BadSettings)}
 _MOST_WRAPPED = MAX_HOLDER_NAME + 2 + MAX_HOLDER_BLOB * 4 // 3 + 4
 
@@ -54,9 +56,14 @@ def wrap(kind: str, name: str, file: str, key: bytes) -> Wrapped:
     return Wrapped(holder, lambda head: ask(kind, only(head, holder)))
 
 
+def is_elsewhere(holder: Holder) -> bool:
+    """Say whether only another host can ask this holder: what is wrapped here in its name, it could not open."""
+    return holder.kind in _OF_A_HOST and is_of_another_host(holder.name)
+
+
 def wrap_again(holder: Holder, file: str, key: bytes) -> Wrapped:
     """Have a holder wrap the same key again, as its own may have another version now; people keep what they have."""
-    if holder.kind == "people":
+    if holder.kind == "people" or is_elsewhere(holder):
         return Wrapped(holder, None)
     return wrap(holder.kind, holder.name, file, key)
 

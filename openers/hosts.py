@@ -13,6 +13,11 @@ def with_host(what: str, name: str) -> str:
     return f"{what}@{_STRANGE.sub('-', host)[:_LONGEST_HOST]}"
 
 
+def is_of_another_host(name: str) -> bool:
+    """Say whether a name is that of a holder which another host has."""
+    return "@" in name and with_host("", name) != with_host("", "")
+
+
 def without_host(name: str) -> str:
     """The part of a name that says which holder."""
     return name.partition("@")[0]

@@ -119,7 +119,7 @@ def change_holders(file: File, chosen: argparse.Namespace) -> str:
     key = holding.open_by(head, chosen.source)
     lines = FileKey(key).open(file.content or b"")
     kept = [Wrapped(holder, None) for holder in head.holders]
-    name = head.file
+    name, elsewhere = head.file, []
     if chosen.add:
         new = [holding.parse(word) for word in chosen.add]
         kept += [holding.wrap(kind, word, name, key) for kind, word in new]
@@ -129,12 +129,17 @@ def change_holders(file: File, chosen: argparse.Namespace) -> str:
         kept = [holding.wrap_again(one.holder, name, key) for one in kept]
     else:
         key, name = os.urandom(KEY_BYTES), os.urandom(8).hex()
-        kept = [holding.wrap(one.holder.kind, one.holder.name, name, key) for one in kept]
+        elsewhere = [one.holder for one in kept if holding.is_elsewhere(one.holder)]
+        here = [one.holder for one in kept if one.holder not in elsewhere]
+        if not here:
+            raise NotDone("Every holder is of another host, so nobody here can wrap another key. Do it there.")
+        kept = [holding.wrap(one.kind, one.name, name, key) for one in here]
     insist_on_recovery([one.holder.kind for one in kept], chosen)
     replace(file, seal_and_open(kept, name, key, lines), lines, key)
     opens = ", ".join(f"{one.holder.kind} {one.holder.name}" for one in kept)
     if name != head.file:
-        return f"{file.path} has another key. It is opened by {opens}. Old copies of it open with the old key only."
+        gone = "".join(f"\n{one.kind} {one.name} is of another host: add it there again." for one in elsewhere)
+        return f"{file.path} has another key. It is opened by {opens}. Old copies open with the old key only.{gone}"
     return f"{file.path} is opened by {opens}."
 
 

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from custody.kit.key_head import Head, is_sealed, split
+from custody.kit.key_head import Head, Holder, is_sealed, split, write_head
 from custody.worker import key_folder
+from custody.worker.sealed_keys import FileKey
 from openers.kinds import recovery
 from tests.fixtures.each import each
 from tests.fixtures.terminal import Terminal
@@ -164,6 +165,25 @@ def test_holders_come_and_go_under_the_same_key_until_it_is_another(desk: Desk) 
     desk.file.write_bytes(copy)
     assert desk.run("unlock-file", **opens_second).returncode != 0
     desk.do("unlock-file", **opens_first)
+
+
+def test_a_holder_of_another_host_is_left_alone_and_added_there_again(desk: Desk) -> None:
+    """Its TPM could not open what is wrapped here in its name, and nobody would know before that host starts."""
+    holder, opens = desk.recovery_key()
+    desk.do("lock", "--to", holder)
+    text = Path(opens["SERVICE_RECOVERY_KEY_FILE"]).read_text()
+    key = recovery.unwrap_with(text.strip(), desk.head.holders[0].name, desk.head.holders[0].blob, desk.head.file)
+    own, (kept,) = Holder("tpm2", f"sha256:7@{os.uname().nodename}x", b"theirs"), desk.head.holders
+    head = write_head(desk.head.file, (kept, own))
+    desk.file.write_bytes(FileKey(key).seal(head, PLAIN))
+
+    desk.do("holders", "--refresh", **opens)
+    assert desk.head.holders[1] == own
+    said = desk.do("holders", "--new-file-key", **opens)
+
+    assert f"tpm2 {own.name} is of another host: add it there again." in said
+    assert [one.kind for one in desk.head.holders] == ["recovery"]
+    assert desk.do("unlock-file", **opens)
 
 
 def test_all_wrap_again_when_they_are_refreshed(desk: Desk) -> None:
