@@ -90,8 +90,8 @@ ACTS = (
         nothing={"notice": ABSENT},
         journey=_failed_notice,
     ),
-    _act("POST /user/me/push-subscriptions", journey=_new_browser),
+    _act("POST /user/me/push-subscriptions", "CreateChannel", journey=_new_browser),
     _act("GET /user/me/push-subscriptions"),
-    _act("DELETE /user/me/push-subscriptions/{id}", journey=_browser),
+    _act("DELETE /user/me/push-subscriptions/{id}", "DeleteChannel", journey=_browser),
     Act((), PUBLIC, command="OpenChannel", nothing={"tenant": "t", "notice": ABSENT}, senders="scheduler"),
 )
