@@ -40,7 +40,7 @@ def lock(home: Path, people: str, count: int) -> list[str]:
 
 
 def surroundings(home: Path) -> dict[str, str]:
-    return {"PATH": os.environ["PATH"], "PYTHONPATH": os.environ["PYTHONPATH"], "SERVICE_HOME": str(home)}
+    return {"PATH": os.environ["PATH"], "PYTHONPATH": str(PROJECT), "SERVICE_HOME": str(home)}
 
 
 def bring(home: Path, share: str) -> subprocess.CompletedProcess[str]:

@@ -134,6 +134,10 @@ def lies(method: str, _: list[Any], result: Any) -> Any:
     """A node that names another chain, another nonce, and gas and fees beyond all measure."""
     if method == "eth_getBlockByNumber":
         return result | {"baseFeePerGas": WORST}
+    if method == "eth_fillTransaction":
+        # Newer nodes answer all at once, and newer libraries ask for it.
+        worst = dict.fromkeys(("gas", "maxFeePerGas", "maxPriorityFeePerGas"), WORST)
+        return result | {"tx": result["tx"] | worst | {"chainId": "0x1", "nonce": "0x3e8"}}
     told = {"eth_chainId": "0x1", "eth_getTransactionCount": "0x3e8", "eth_estimateGas": WORST}
     return (told | {"eth_maxPriorityFeePerGas": WORST, "eth_gasPrice": WORST}).get(method, result)
 
