@@ -14,6 +14,7 @@ import pytest
 from custody.kit.key_head import split
 from tests.fixtures.brought_up import BroughtUp, starting
 from tests.fixtures.eventually import eventually
+from tests.outside.processes import PROJECT
 from tests.outside.typing_person import type_at_a_terminal
 
 pytestmark = pytest.mark.long
